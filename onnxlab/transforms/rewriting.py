@@ -27,6 +27,9 @@ from onnxlab.transforms.receipt import Application
 from onnxlab.transforms.traces import Traces
 from onnxlab.transforms.zero_signs import ZeroSigns
 
+_TYPES = {number: name.lower() for name, number in onnx.AttributeProto.AttributeType.items()}
+"""Types of attributes as schemas name them."""
+
 Array = np.ndarray[Any, Any]
 
 Compute = Callable[[Sequence[str]], dict[str, Array]]
@@ -259,6 +262,13 @@ class Rewriting:
         return node.id > self._newest or self._zero_signs.matter(node)
 
     # -- changing ---------------------------------------------------------------------------------------------------
+
+    def is_malformed(self, node: NodeRecord) -> bool:
+        """Whether an attribute has another type than the operator's, which is what rules read it as."""
+        if not node.proto.attribute or (schema := self.graph.schema(node)) is None:
+            return False
+        types = ((item, schema.attributes.get(item.name)) for item in node.proto.attribute)
+        return any(formal is not None and _TYPES.get(item.type) != formal.type for item, formal in types)
 
     def place(self, node: NodeRecord) -> str:
         """The string that identifies a node: the name of a value that it makes."""

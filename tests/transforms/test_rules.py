@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
@@ -206,3 +207,18 @@ def test_attention_of_narrow_heads_stays_written_out() -> None:
     ]
     assert reasons[0] == ""
     assert "heads have fewer than 32 dims" in reasons[1]
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "BatchNormalization"])
+def test_nodes_with_an_attribute_of_another_type_are_left(op_type: str) -> None:
+    numbers = " ".join(f"{name} = Constant <value = float[2] {{1, 2}}> ()" for name in "abde")
+    body = "c = Conv (x, w) y = BatchNormalization (c, a, b, d, e)"
+    model = model_of(f"w = Constant <value = float[2,1,1,1] {{1, 2}}> () {numbers} {body}", "float[n,1,2,2] x")
+    proto = onnx.ModelProto.FromString(model.to_bytes())
+    assert model.rewrite("conv_batch_normalization", dry_run=True).applied
+    broken = next(node for node in proto.graph.node if node.op_type == op_type)
+    broken.attribute.append(onnx.helper.make_attribute("epsilon" if op_type != "Conv" else "group", "text"))
+    malformed = onnxlab.load(proto)
+    assert not malformed.rewrite("conv_batch_normalization").applied
+    assert malformed.to_bytes() == proto.SerializeToString()
+    assert "another type" in str(malformed.why_not(malformed.nodes[-1], "conv_batch_normalization"))

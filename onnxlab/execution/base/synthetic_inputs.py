@@ -30,6 +30,9 @@ from onnxlab.shapes import (
     text,
 )
 
+_CHUNK = 1 << 20
+"""Numbers that are drawn at once."""
+
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
 
 _WORDS: Final = ("monday", "onnx graph", "cat dog", "tuesday", "a", "b")
@@ -168,12 +171,22 @@ def ordinary(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
         return np.asarray(rng.choice(_WORDS, shape)).astype(object)
     if dtype.kind == "b" or dtypes.is_integer(elem_type):
         return below(2 if dtype.kind == "b" else min(10, 1 << max(1, dtypes.bits(elem_type) - 1)))(rng, shape, dtype)
-    return np.asarray(rng.standard_normal(shape)).astype(dtype)
+    return _filled(shape, dtype, rng.standard_normal)
+
+
+def _filled(shape: tuple[int, ...], dtype: np.dtype[Any], numbers: Callable[[int], np.ndarray[Any, Any]]) -> Any:
+    """An array of so many numbers in a row, drawn in chunks: each takes 8 bytes where an element may take one."""
+    result = np.empty(shape, dtype)
+    flat = result.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        chunk = flat[start : start + _CHUNK]
+        chunk[:] = numbers(chunk.size).astype(dtype)
+    return result
 
 
 def below(bound: int) -> Draw:
     """Integers in [0, bound)."""
-    return lambda rng, shape, dtype: np.asarray(rng.integers(0, max(1, bound), shape)).astype(dtype)
+    return lambda rng, shape, dtype: _filled(shape, dtype, lambda count: rng.integers(0, max(1, bound), count))
 
 
 def free_shape(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -295,9 +295,8 @@ class Flattened:
         self, inner: NodeView, names: dict[str, str], number: int, call: NodeView, bindings: Mapping[str, Any]
     ) -> NodeView:
         for name, value in zip(inner.outputs, inner.output_ids, strict=True):
-            if name:
-                outer = names.get(name) or f"{name} of call {number}"
-                names[name] = outer
+            if name and not names.get(name):  # an output of the call has a fact of its own
+                names[name] = outer = f"{name} of call {number}"
                 self._values[outer] = value
         label = f"{call.label}/{inner.label}"
         if call.id < 0 and len(label) > _LONGEST:

@@ -76,7 +76,7 @@ def makers_of(rewriting: Rewriting, node: NodeRecord) -> frozenset[str]:
 
 def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule], deepest: int) -> list[int]:
     """Apply the first rule that fits; returns the nodes to try again, none where no rule fits."""
-    if not node.outputs:  # of an invalid model: rules read the first output
+    if not node.outputs or rewriting.is_malformed(node):  # of an invalid model: rules read the first output
         return []
     ident, makers = node.id, makers_of(rewriting, node) if rules else frozenset()
     nodes, values = rewriting.graph.nodes, rewriting.graph.values

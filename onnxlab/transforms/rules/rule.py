@@ -96,6 +96,9 @@ class Rule:
         if rewriting.output(candidate.root) is None:
             label = rewriting.graph.label(candidate.root).replace("{", "{{").replace("}", "}}")
             return Mismatch(CONDITION, f"another output of {label} is read too")
+        if malformed := next(filter(rewriting.is_malformed, candidate.nodes), None):
+            label = rewriting.graph.label(malformed).replace("{", "{{").replace("}", "}}")
+            return Mismatch(CONDITION, f"an attribute of {label} has another type than the operator's")
         if rewriting.options.protected:
             calls = zip(candidate.nodes, candidate.pattern.calls(), strict=True)
             protected = next((node for node, call in calls if not call.stays and rewriting.stays(node)), None)

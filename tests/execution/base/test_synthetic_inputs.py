@@ -1,10 +1,13 @@
+import tracemalloc
+
 import numpy as np
 import onnx
 import pytest
 
 from onnxlab import dtypes
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.synthetic_inputs import synthesize
+from onnxlab.execution.base import synthetic_inputs
+from onnxlab.execution.base.synthetic_inputs import ordinary, synthesize
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits
@@ -83,3 +86,19 @@ def test_sizes_that_do_not_fit_each_other_are_made_up():
     n, m = symbol("n"), symbol("m")
     assert made(tensor(dtypes.FLOAT, broadcast(n, m)), {"n": 8, "m": 6}).ndim == 1
     assert made(tensor(dtypes.FLOAT, floor_div(n, m)), {"n": 8, "m": 0}).ndim == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, bool, np.int8, np.int64])
+def test_numbers_drawn_in_chunks_are_those_drawn_at_once(dtype, monkeypatch):
+    whole = ordinary(np.random.default_rng(3), (5, 7, 9), np.dtype(dtype))
+    monkeypatch.setattr(synthetic_inputs, "_CHUNK", 10)
+    np.testing.assert_array_equal(ordinary(np.random.default_rng(3), (5, 7, 9), np.dtype(dtype)), whole)
+
+
+def test_large_inputs_take_little_more_memory_than_they_are():
+    tracemalloc.start()
+    try:
+        array = ordinary(np.random.default_rng(0), (1 << 25,), np.dtype(bool))
+        assert tracemalloc.get_traced_memory()[1] < 2 * array.nbytes
+    finally:
+        tracemalloc.stop()

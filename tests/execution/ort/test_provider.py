@@ -32,7 +32,7 @@ def test_it_takes_what_it_can_and_says_why_not():
         d = Neg (c)
         y = Exp (d)
     }
-    <domain: "local", opset_import: ["" : 21]>
+    <domain: "local", opset_import: ["" : 20]>
     Own (p) => (q) { q = Abs (p) }
     """.replace("=> (float[n] y) {", "=> (float[n] y) <float[1] w = {-2}> {", 1)
     )
@@ -46,6 +46,19 @@ def test_it_takes_what_it_can_and_says_why_not():
     x = np.array([-1, 0.5], np.float32)
     for keep in (False, True):
         np.testing.assert_allclose(run.run({"x": x}, keep=keep)["y"], np.exp([-0.0, -1.0]), rtol=1e-6)
+
+
+def test_it_takes_what_an_inlined_call_computes():
+    run = mixed(
+        """
+    g (float[n] x) => (float[n] y) { c = local.Own (x) y = Exp (c) }
+    <domain: "local", opset_import: ["" : 21]>
+    Own (p) => (q) { q = Abs (p) }
+    """
+    )
+    partition = run.partition()
+    assert [(part.provider, len(part.nodes)) for part in partition.parts] == [("onnxruntime", 2)]
+    assert not partition.refusals
 
 
 def test_an_operator_without_kernel_is_left():
