@@ -174,9 +174,11 @@ def ordinary(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
     return _filled(shape, dtype, rng.standard_normal)
 
 
-def _filled(shape: tuple[int, ...], dtype: np.dtype[Any], numbers: Callable[[int], np.ndarray[Any, Any]]) -> Any:
+def _filled(
+    shape: tuple[int, ...], dtype: np.dtype[Any], numbers: Callable[[int], np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
     """An array of so many numbers in a row, drawn in chunks: each takes 8 bytes where an element may take one."""
-    result = np.empty(shape, dtype)
+    result: np.ndarray[Any, Any] = np.empty(shape, dtype)
     flat = result.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
         chunk = flat[start : start + _CHUNK]
