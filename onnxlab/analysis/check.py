@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -217,16 +216,16 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
         >>> onnxlab.check(broken)[0].code
         'unknown-operator'
     """
-    if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
-        proto, origin = onnx_format.read(source)  # type: ignore[arg-type]
-        graph = ModelGraph(proto, origin.base_dir)
-        graph.uninferred = origin.uninferred
-        checker = Checker(graph)
-        rules = [*foreign_strings(origin.strings), *checker.problems()]
-        diagnostics = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
-        return [*diagnostics, *unread(graph.header, providers)]
-    problems: list[Diagnostic] = source.check(types=types, providers=providers)
-    return problems
+    if hasattr(source, "check"):  # a Model, which stands above this layer
+        problems: list[Diagnostic] = source.check(types=types, providers=providers)
+        return problems
+    proto, origin = onnx_format.read(source)
+    graph = ModelGraph(proto, origin.base_dir)
+    graph.uninferred = origin.uninferred
+    checker = Checker(graph)
+    rules = [*foreign_strings(origin.strings), *checker.problems()]
+    diagnostics = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
+    return [*diagnostics, *unread(graph.header, providers)]
 
 
 def unread(header: onnx.ModelProto, providers: Sequence[str | Provider] | None) -> list[Diagnostic]:

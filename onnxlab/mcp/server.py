@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxlab import threads
+from onnxlab.argument_types import expect
 from onnxlab.errors import OnnxlabError
 from onnxlab.mcp import places
 from onnxlab.mcp.answers import RefusedCall
@@ -213,6 +214,9 @@ def serve(model: "Model", name: str | None = None, *, edit: bool = True, save: b
         ...     serving.name
         'digits'
     """
+    from onnxlab.model import Model
+
+    expect(model, Model, "model", "a Model, as onnxlab.load returns one")
     if _server._pid != os.getpid():
         raise OnnxlabError(
             "a forked process cannot serve models; call onnxlab.serve in a process that was started anew"

@@ -88,6 +88,7 @@ def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
     """
     if isinstance(model, Model):
         return model.save(path)
+    expect(model, onnx.ModelProto, "model", "a Model or a ModelProto")
     saving.write(model, path)
     return Path(os.fsdecode(path))
 

@@ -17,6 +17,8 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "seed": lambda model: model.sample_inputs(seed="a"),
     "threads": lambda model: model.run(threads="two"),
     "deadline": lambda model: onnxlab.Limits(deadline="a"),  # type: ignore[arg-type]
+    "save": lambda model: onnxlab.save(3, "m.onnx"),  # type: ignore[arg-type]
+    "serve": lambda model: onnxlab.serve(3),  # type: ignore[arg-type]
     "yes": lambda model: onnxlab.Limits(iterations=True),
 }
 
@@ -42,6 +44,11 @@ def test_a_node_is_no_value() -> None:
     model = onnxlab.load()
     with pytest.raises(onnxlab.OnnxlabError, match="is a node, not a value"):
         model.extract(next(iter(model.nodes)))  # type: ignore[arg-type]
+
+
+def test_what_is_no_model_is_not_checked() -> None:
+    with pytest.raises(onnxlab.OnnxlabError, match="not from int"):
+        onnxlab.check(5)
 
 
 def test_an_exception_is_explained_by_its_text() -> None:
