@@ -637,14 +637,16 @@ traits(
 )
 traits("NonZero", OpTraits(category="shape", shape="data", flops=1, elements="none", zero_gradient=True))
 traits("OneHot", OpTraits(category="constant", shape="sizes", flops=0, out_bytes=_one_hot_bytes, sizes={1: "few"}))
+_REDUCTION_VERSIONS = {"reduction": {"max": (18, None), "min": (18, None)}}
 traits(
     "Scatter ScatterElements",
-    OpTraits(category="shape", shape="shapes", flops=0, indexes="axis", value_versions=_REDUCTIONS),
+    OpTraits(category="shape", shape="shapes", flops=0, indexes="axis", value_versions=_REDUCTION_VERSIONS),
 )
-_REDUCTIONS = {"reduction": {"max": (18, None), "min": (18, None)}}
 traits(
     "ScatterND",
-    OpTraits(category="shape", shape="shapes", flops=0, elements="none", indexes="axes", value_versions=_REDUCTIONS),
+    OpTraits(
+        category="shape", shape="shapes", flops=0, elements="none", indexes="axes", value_versions=_REDUCTION_VERSIONS
+    ),
 )
 traits(
     "Slice",
