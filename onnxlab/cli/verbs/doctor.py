@@ -13,7 +13,6 @@ from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE
 from onnxlab.cli.base.inputs import open_model
 from onnxlab.cli.base.outputs import write
-from onnxlab.execution.run.trial_runs import trial_limits
 from onnxlab.printable import printable_lines
 
 if TYPE_CHECKING:
@@ -118,9 +117,15 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
     return [frame for frame in traceback.extract_tb(error.__traceback__) if "onnxlab" in frame.filename][-8:]
 
 
+def _run(model: "Model") -> None:
+    from onnxlab.execution.run.trial_runs import trial_limits
+
+    model.run(model.sample_inputs(), limits=trial_limits())
+
+
 ATTEMPTS: "dict[str, Callable[[Model], Any]]" = {
     "draw": lambda model: model.to_svg(),
     "write": lambda model: model.to_bytes(),
-    "run": lambda model: model.run(model.sample_inputs(), limits=trial_limits()),
+    "run": _run,
     "simplify": lambda model: model.simplify(dry_run=True),
 }

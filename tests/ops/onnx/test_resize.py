@@ -34,7 +34,7 @@ def test_opset_10_and_upsample(mode, scale):
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("scales", [(0.6, 1.7), (0.34, 0.5), (1.3, 0.7), (0.2, 2.2)])
-@pytest.mark.parametrize("coordinates", [*COORDINATES, "half_pixel_symmetric"])
+@pytest.mark.parametrize("coordinates", sorted({*COORDINATES, "half_pixel_symmetric"} - {"align_corners"}))
 def test_scales_that_give_no_whole_length(mode, scales, coordinates):
     opset = 19 if coordinates == "half_pixel_symmetric" else 18
     agree("Resize", floats(1, 1, 6, 7), None, np.float32([1, 1, *scales]), opset=opset, mode=mode, rtol=1e-4,

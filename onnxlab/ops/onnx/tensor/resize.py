@@ -47,7 +47,9 @@ def _coordinates(axis: Axis, mode: str) -> Array:
         adjustment = f(axis.output) / (scale * f(axis.size))
         return f(axis.size) / 2 * (1 - adjustment) + (i + f(0.5)) / scale - f(0.5)
     if mode == "align_corners":
-        return i * last / f(axis.output - 1) if axis.output != 1 else np.zeros_like(i)
+        # a fractional length counts as it is, as in onnx's own cases; ONNX Runtime takes the output's, rounded down
+        resized = f(axis.scale) * f(axis.size)
+        return i * last / (resized - 1) if resized != 1 else np.zeros_like(i)
     if mode == "asymmetric":
         return i / scale
     if mode == "tf_half_pixel_for_nn":
