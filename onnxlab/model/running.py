@@ -243,12 +243,15 @@ class Running(Editing, Copying, RunnerOwner):
             by = None if providers is None else self.runner.by(providers, threads)
             return profile(self.runner, feeds, outputs, runs=runs, progress=drawn, by=by)
 
-    def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
+    def sample_inputs(
+        self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, limits: Limits | None = None
+    ) -> dict[str, Array]:
         """Make arrays for all inputs up from what is known of them (floats are N(0, 1)).
 
         Args:
             feeds: arrays to take as they are.
             seed: of the random numbers.
+            limits: the bytes that the arrays may take, else LimitError; default: 80 % of the free memory.
 
         Returns:
             dict[str, Array]: an array for each input.
@@ -258,7 +261,8 @@ class Running(Editing, Copying, RunnerOwner):
             (2, 1, 8, 8)
         """
         expect(seed, int, "seed", "a number")
-        return self.runner.sample_inputs(feeds, seed=seed)
+        expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
+        return self.runner.sample_inputs(feeds, seed=seed, limits=limits and limits.begin())
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> Subgraph:
         """Select nodes to be run by themselves.

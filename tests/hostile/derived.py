@@ -59,7 +59,7 @@ def looked_at(case, model):
     for problem in model.check()[:50]:
         str(problem)
     model.to_svg()
-    feeds = case.call("feeds = model.sample_inputs()", model.sample_inputs)
+    feeds = case.call("feeds = model.sample_inputs()", model.sample_inputs, limits=limits())
     if feeds is not None:
         case.call("model.run(feeds)", model.run, feeds, limits=limits())
 

@@ -41,7 +41,7 @@ def given(case, model, feeds):
         return known
     case.step("feeds = model.sample_inputs()")
     with contextlib.suppress(OnnxlabError):
-        return model.sample_inputs(known if case.chance(0.5) else None, seed=case.seed % 1000)
+        return model.sample_inputs(known if case.chance(0.5) else None, seed=case.seed % 1000, limits=limits())
     return known
 
 
@@ -59,7 +59,7 @@ def compiled(case, model, path):
     partition = case.call('model.partition(["numba", "numpy"])', model.partition, ["numba", "numpy"])
     if partition is not None:
         str(partition)
-    feeds = case.call("feeds = model.sample_inputs()", model.sample_inputs)
+    feeds = case.call("feeds = model.sample_inputs()", model.sample_inputs, limits=limits())
     if feeds is not None:
         line = 'model.run(feeds, providers=[NumbaProvider(background=False, least=0), "numpy"])'
         case.call(line, model.run, feeds, providers=[Eager(), "numpy"], limits=limits())

@@ -108,7 +108,8 @@ def synthesize(
         raise LimitError(f"a made-up array for {name!r} has no elements, but no array has the shape {list(shape)}")
     limits = limits or Limits.usual()
     limits.reserve(prod(shape) * dtype.itemsize, f"a made-up array for {name!r}")
-    limits.reserve(drawn := prod(shape) * _DRAWN, f"making up an array for {name!r}")
+    at_once = prod(shape) if dtype.hasobject else min(prod(shape), _CHUNK)
+    limits.reserve(drawn := at_once * _DRAWN, f"making up an array for {name!r}")
     try:
         return (draw or ordinary)(rng, shape, dtype)
     except MemoryError as error:  # a process may have less memory than the machine

@@ -373,21 +373,23 @@ class Runner:
         return self._requests.checked(compiler, self._given(compiler, feeds))
 
     def sample_inputs(
-        self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, sizes: Mapping[str, int] | None = None
-    ) -> dict[str, Any]:
+        self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, sizes: Mapping[str, int] | None = None,
+        limits: Limits | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """Arrays for all graph inputs: those of `feeds`, and others made up from facts, of sizes that agree with them.
 
         Args:
             sizes: of symbolic dims, by name, where `feeds` do not tell them.
+            limits: memory that the arrays may take; default: 80 % of the free memory.
 
         Raises:
             FeedError: feeds that do not fit.
-            LimitError: the arrays would take more than 80 % of the free memory.
+            LimitError: the arrays would take more.
         """
         arrays, main = self.checked(feeds), self.programs.current()[0].main
         scope = main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
-        make_up(scope.nodes, main.fact, missing, arrays, seed, sizes)
+        make_up(scope.nodes, main.fact, missing, arrays, seed, sizes, limits)
         return arrays
 
     def _given(self, compiler: Compiler, feeds: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
+import onnxlab
 from onnxlab import dtypes
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import synthetic_inputs
@@ -102,3 +103,12 @@ def test_large_inputs_take_little_more_memory_than_they_are():
         assert tracemalloc.get_traced_memory()[1] < 2 * array.nbytes
     finally:
         tracemalloc.stop()
+
+
+def test_made_up_inputs_keep_within_limits_that_are_given():
+    model = onnxlab.load(onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 21]> g (bool[1048576, 64] x) => (bool[m, n] y) { y = Not (x) }'
+    ))  # fmt: skip
+    with pytest.raises(LimitError, match="a made-up array for 'x'"):
+        model.sample_inputs(limits=Limits(bytes="60MB"))
+    assert model.sample_inputs(limits=Limits(bytes="80MB"))["x"].nbytes == 1 << 26
