@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-
 Followers = list[Callable[[], Callable[[GraphCommit], Any] | None]]
 """Weak references to methods that follow commits."""
 
