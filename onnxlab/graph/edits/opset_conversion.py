@@ -266,11 +266,11 @@ def _replace(graph: ModelGraph, node: NodeRecord, parts: Sequence[onnx.NodeProto
 
 
 def _itself(node: NodeRecord, parts: Sequence[onnx.NodeProto]) -> int:
-    """The part that replaces the node itself: one of its operator, else the one that computes its first output."""
+    """The part that replaces the node itself: one of its operator, else one that computes an output of it, or the last."""
     alike = [number for number, part in enumerate(parts) if part.op_type == node.op_type]
     outputs = set(node.proto.output)
     makers = [number for number, part in enumerate(parts) if outputs.intersection(part.output)]
-    return (alike or makers)[0]
+    return (alike or makers or [len(parts) - 1])[0]  # a damaged node may have no output
 
 
 def _differences(node: NodeRecord, target: onnx.NodeProto) -> Sequence[Change]:

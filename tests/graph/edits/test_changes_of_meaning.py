@@ -194,3 +194,10 @@ def test_a_rule_writes_no_node_that_would_have_to_broadcast_in_an_opset_that_doe
     model = Model(model_of("y = Relu(x)", version, ROWS))
     model.rewrite("Relu(x) => Max(x, 0.0)")
     assert [node.op_type for node in model.nodes] == [op_type]
+
+
+def test_a_node_that_makes_one_value_twice_is_refused_in_words() -> None:
+    proto = model_of("y = CastLike (x, like)", 25, {"x": "int64[2]", "like": "float[2]"})
+    proto.graph.node[0].output.append("y")
+    with pytest.raises(EditError, match="nothing makes it|cannot be converted"):
+        Model(proto).convert_opset(21)
