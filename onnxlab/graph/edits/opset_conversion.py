@@ -266,7 +266,7 @@ def _replace(graph: ModelGraph, node: NodeRecord, parts: Sequence[onnx.NodeProto
 
 
 def _itself(node: NodeRecord, parts: Sequence[onnx.NodeProto]) -> int:
-    """The part that replaces the node itself: one of its operator, else one that computes an output of it, or the last."""
+    """The part that replaces the node itself: of its operator, else one that computes an output of it, or the last."""
     alike = [number for number, part in enumerate(parts) if part.op_type == node.op_type]
     outputs = set(node.proto.output)
     makers = [number for number, part in enumerate(parts) if outputs.intersection(part.output)]
