@@ -55,9 +55,16 @@ def test_it_ends_with_us():
         os.kill(int(done.stdout), 0)
 
 
+def alone(monkeypatch):
+    """Leave out what other tests have left: jobs, and runs that never end in threads that nothing waits for."""
+    assert background.wait(60)
+    monkeypatch.setattr(background, "_runs", set())
+
+
 @pytest.mark.parametrize("held_up", [True, False])
 def test_the_background_thread_rests_longer_than_it_works_once_it_has_held_up_a_run(monkeypatch, held_up):
     rests, spells = [], []
+    alone(monkeypatch)
     monkeypatch.setattr(background, "_HOLDING_UP", 10e-3)
     monkeypatch.setattr(background.time, "sleep", rests.append)  # type: ignore[attr-defined]
 
@@ -90,6 +97,7 @@ def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     seen = []
     known = lambda _: seen.append(sum(name in sys.modules for name in names))  # noqa: E731
+    alone(monkeypatch)
     monkeypatch.setattr(background, "_HOLDING_UP", 0.0)
     monkeypatch.setattr(background.time, "sleep", known)  # type: ignore[attr-defined]
     with background.run():
@@ -111,6 +119,7 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
         while time.thread_time() - began < seconds:
             pass
 
+    alone(monkeypatch)
     monkeypatch.setattr(background, "_HOLDING_UP", 0.0)
     monkeypatch.setattr(background.time, "sleep", rests.append)  # type: ignore[attr-defined]
     monkeypatch.setattr(background, "count_as_old", lambda: ages.append(0))
