@@ -146,3 +146,10 @@ def test_a_dim_is_renamed_fixed_and_made_dynamic_for_all_inputs_at_once() -> Non
         model.replace_dim(2, "n")
     with pytest.raises(EditError, match="no input or output declares the dim 'gone'"):
         model.replace_dim("gone", 1)
+
+
+def test_a_value_that_is_given_twice_is_cut_at_once() -> None:
+    twice, once = onnxlab.load(detector()), onnxlab.load(detector())
+    twice.cut(outputs=["scores", "scores"], inputs=["f", "f"])
+    once.cut(outputs=["scores"], inputs=["f"])
+    assert twice.to_bytes() == once.to_bytes()

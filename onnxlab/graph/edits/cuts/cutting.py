@@ -82,7 +82,7 @@ def cut(
     Raises:
         EditError: no value was given, one is not computed by a node of the main graph, or nothing would change.
     """
-    planned = plan_cut(graph, outputs, inputs, siblings)
+    planned = plan_cut(graph, list(dict.fromkeys(outputs)), list(dict.fromkeys(inputs)), siblings)  # each value once
     declare = declaration or (lambda vid: graph.values[vid].info)
     declared = {vid: declare(vid) for vid in (*planned.outputs, *planned.inputs)}
     unused = {value.id for value in unused_initializers(graph)}
