@@ -1,6 +1,7 @@
 """Models as text: what goes out comes back, and what a format does not carry is said."""
 
 import contextlib
+import re
 import warnings
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import onnxlab
 from onnxlab.errors import LoadError, SaveError, SaveWarning, TextError
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import textual
+from onnxlab.formats.base.text import text_format
 from tests.analysis.mutations import bases
 from tests.graph.support.models import branches, chain
 from tests.support.corpus import Corpus
@@ -64,6 +66,25 @@ def test_onnx_text_says_nothing_of_other_storage_and_absent_domains(tmp_path: Pa
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         onnxlab.load(model.SerializeToString()).save(tmp_path / "m.onnxtxt")
+
+
+def test_an_entry_that_a_text_brings_is_a_change() -> None:
+    def decode(text: str) -> onnx.ModelProto:
+        model = onnx.ModelProto.FromString(bytes.fromhex(text))
+        model.metadata_props.add(key="a", value="b")
+        return model
+
+    brings = text_format(
+        "brings",
+        "A text",
+        (".brings",),
+        re.compile("x"),
+        lambda model: model.SerializeToString().hex(),
+        decode,
+        rank=99,
+    )
+    (loss,) = brings.losses(chain(), None)
+    assert loss.where == "metadata_props[…]"
 
 
 def test_onnx_text_that_cannot_be_read_back_is_not_written(tmp_path: Path) -> None:

@@ -118,4 +118,4 @@ def _raw(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _equal_meaning(change: FieldChange) -> bool:
     """Whether the two values of a field mean the same: ONNX takes an absent string for an empty one."""
-    return {change.old, change.new} <= {None, ""} if isinstance(change.old, str | None) else False
+    return all(value is None or value == "" for value in (change.old, change.new))
