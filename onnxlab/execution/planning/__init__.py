@@ -23,6 +23,5 @@ Files:
     scope_names         Scopes as compilers read them: names, constants and facts, and what outputs need of the nodes.
     stored_weights      Weights that are left in their file during runs: those of a model that is too large to be held
                         in memory.
-    passes/             Passes: what is done to a run's nodes before they are partitioned, and to its steps before
-                        they are a program.
+    passes/             Passes: what is done to a run's nodes before they are partitioned.
 """

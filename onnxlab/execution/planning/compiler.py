@@ -27,7 +27,7 @@ from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
-from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass, StepList, StepPass, listed
+from onnxlab.execution.planning.passes.pass_list import NodeList, listed
 from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
@@ -215,7 +215,7 @@ class ScopeCompiler(ScopeNames):
         needed, opset = tuple(self.needed(flat.nodes, outputs, fed)), self.scope.opsets.get("", 0)
         draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact, self.reads, opset,
                          lambda: self.compiler.block)  # fmt: skip
-        for node_pass in listed(NodePass):
+        for node_pass in listed():
             draft = node_pass.run(draft)
         changed = draft.nodes != needed
         nodes = tuple(self.needed(draft.nodes, outputs, fed)) if changed else needed
@@ -252,8 +252,6 @@ class ScopeCompiler(ScopeNames):
             steps += compiled if isinstance(compiled, list) else [part_step(part, compiled)]
         fed = set(feeds)
         steps = [_without(step, fed) for step in paced(steps)]
-        for step_pass in () if keep else listed(StepPass):
-            steps = [*step_pass.run(StepList(steps, outputs, self.nbytes))]
         border = self._border(plan.parts, steps) if self.scope is self.compiler.snapshot.main and not keep else ()
         return assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
 
@@ -263,11 +261,6 @@ class ScopeCompiler(ScopeNames):
         names.update(dict.fromkeys(name for step in paced(steps) if not (step.pure or step.part or step.constants)
                                    for name in step.outputs))  # fmt: skip
         return [name for name in names if name in self.ids]
-
-    def nbytes(self, name: str) -> int | None:
-        """Bytes of a value of this scope, None where inference does not know them."""
-        nbytes = self.fact(name).nbytes()
-        return nbytes if isinstance(nbytes, int) else None
 
     def fed(self, feeds: Sequence[str]) -> ScopeCompiler:
         """This scope for one program: its bodies may take initializers that are not fed for constants."""

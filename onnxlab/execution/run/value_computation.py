@@ -124,8 +124,8 @@ def _all(instruction: Instruction, compiler: Compiler, room: int) -> Sequence[st
     part = instruction.step.part
     assert part is not None
     names = [name for name in part.names if name in compiler.ids]
-    sizes = [compiler.main.nbytes(name) for name in names]
-    known = [size for size in sizes if size is not None]
+    sizes = [compiler.fact(compiler.ids[name]).nbytes() for name in names]
+    known = [size for size in sizes if isinstance(size, int)]
     return names if len(known) == len(sizes) and sum(known) <= room else []
 
 

@@ -1,16 +1,15 @@
-"""The passes of this folder: a class derived from `NodePass` or `StepPass` in a file of its own is one."""
+"""The passes of this folder: a class derived from `NodePass` in a file of its own is one."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
-from onnxlab.execution.base.provider import Step
 from onnxlab.execution.planning import passes
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.shapes import Fact
@@ -39,20 +38,6 @@ class NodeList:
     block: Callable[[], int]
 
 
-@dataclass(frozen=True, slots=True)
-class StepList:
-    """The steps of a run that keeps nothing, in an order in which they can run.
-
-    Attributes:
-        outputs: names that are asked for.
-        nbytes: gives the bytes of a value by its name, None where they are not known.
-    """
-
-    steps: Sequence[Step]
-    outputs: Collection[str]
-    nbytes: Callable[[str], int | None]
-
-
 class NodePass(ABC):
     """A replacement of nodes of a run; the model is never changed.
 
@@ -67,24 +52,10 @@ class NodePass(ABC):
         """The nodes with which a run makes the same values, and the facts of these; `draft` where no node changes."""
 
 
-class StepPass(ABC):
-    """A replacement of steps of a run, or another order of them; `order` as of a NodePass."""
-
-    order: int = 0
-
-    @abstractmethod
-    def run(self, draft: StepList) -> Sequence[Step]:
-        """The steps with which a run makes the same values."""
-
-
-P = TypeVar("P", NodePass, StepPass)
-
-
 @cache
-def listed(kind: type[P]) -> tuple[P, ...]:
-    """The passes of a kind, in their order."""
+def listed() -> tuple[NodePass, ...]:
+    """The passes, in their order."""
     for module in pkgutil.iter_modules(passes.__path__):
         importlib.import_module(f"{passes.__name__}.{module.name}")
-    classes = {subclass.__name__: subclass for subclass in kind.__subclasses__()}  # slots make a class twice
-    instances: list[P] = [subclass() for subclass in classes.values()]
+    instances = [subclass() for subclass in NodePass.__subclasses__()]
     return tuple(sorted(instances, key=lambda item: (item.order, type(item).__name__)))
