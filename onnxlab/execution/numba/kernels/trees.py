@@ -1,13 +1,15 @@
 """Ensembles of decision trees, and the choice of labels.
 
-A node is three int32 and a number: feature * 16 + whether NaN is true * 8 + mode, the nodes that follow when the
-comparison holds and when not, and what is compared with; 16 bytes, or 24 where numbers are float64. Numbers are
-compared and added as float64, which for those of float32 gives what float32 would, as long as each sum is rounded.
+A node is three int32 and a number: feature * 32 + 16 where it branches + 4 bits, the offsets of the nodes that follow
+where the bit is not set and where it is, and what is compared with; 16 bytes, or 24 where numbers are float64. The bits
+say where a feature goes that is less, equal, greater, or NaN; a leaf leads to itself, and nothing is compared with NaN.
+Four trees go down together, since each step waits for the one before, and no step is a jump that may be guessed wrong.
+Numbers are added as float64, which for those of float32 gives what float32 would, as long as each sum is rounded.
 A record:
 
     x, x_row, rows      features
     unit_rows           what one unit takes
-    nodes, roots, trees all nodes; int32 [trees]
+    nodes, roots, trees all nodes; offsets [trees], whose number is a multiple of four
     votes, voted        numbers and uint8 [nodes][targets]
     targets, y          of the votes; scores [rows][targets], or [rows][2] where they are paired
     choices, names      int64 [rows] and the labels to choose from, 0 where no label is wanted
@@ -16,6 +18,7 @@ A record:
     divisor, aggregate  bits of float32; 0 sum, 1 smallest, 2 largest
     pair                of one score s: 0 as it is, 1 [0, s], 2 [1 - s, s], 3 [-s, s]
     number              bytes of a feature, split, vote and score: 4 of float32, or 8 of float64
+    plain, full         whether each branch is "less or equal"; whether each leaf adds to each target
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from onnxlab.execution.numba.kernels.simd.memory import (
     clear_bytes,
     get_f32,
     get_i32,
+    get_i64,
     get_u8,
     put_f32,
     put_i64,
@@ -39,7 +43,7 @@ from onnxlab.execution.numba.kernels.simd.memory import (
 )
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 
-_LEAF = 7
+_BRANCH = 16
 
 
 @declared(types.float64, types.int64)
@@ -69,36 +73,36 @@ def _put(address, value, number):
 
 
 @helper
-def _branches(mode, value, split):
-    """LEQ, LT, GTE, GT, EQ, NEQ."""
-    if mode == 0:
-        return value <= split
-    if mode == 1:
-        return value < split
-    if mode == 2:
-        return value >= split
-    if mode == 3:
-        return value > split
-    if mode == 4:
-        return value == split
-    return value != split
+def _bit(head, value, split, plain):
+    """1 where a node sends this value to its second follower, else 0."""
+    if plain:
+        return np.int64(value <= split)
+    outcome = np.int64(value == split) + 2 * np.int64(value > split) + 3 * np.int64(value != value)
+    return (head >> outcome) & 1
 
 
 @helper
-def _leaf(nodes, node, x, number):
-    """The leaf that a tree sends a row to."""
-    size = 8 + 2 * number
-    while True:
-        place = nodes + node * size
-        head = get_i32(place)
-        mode = head & 7
-        if mode == _LEAF:
-            return node
-        value = _get(x + (head >> 4) * number, number)
-        go = _branches(mode, value, _get(place + size - number, number))
-        if value != value and (head & 8):
-            go = True
-        node = get_i32(place + 4) if go else get_i32(place + 8)
+def _next(place, x, number, plain):
+    """The offset of the node that follows."""
+    head = np.int64(get_i32(place))
+    feature = x + (head >> 5) * number
+    if number == 4:
+        bit = _bit(head, get_f32(feature), get_f32(place + 12), plain)
+    else:
+        bit = _bit(head, get_f64(feature), get_f64(place + 16), plain)
+    return np.int64(get_i32(place + 4 + 4 * bit))
+
+
+@helper
+def _leaves(nodes, roots, x, number, plain):
+    """The offsets of the leaves that four trees send a row to."""
+    a, b, c, d = get_i64(roots), get_i64(roots + 8), get_i64(roots + 16), get_i64(roots + 24)
+    while (get_i32(nodes + a) | get_i32(nodes + b) | get_i32(nodes + c) | get_i32(nodes + d)) & _BRANCH:
+        a = _next(nodes + a, x, number, plain)
+        b = _next(nodes + b, x, number, plain)
+        c = _next(nodes + c, x, number, plain)
+        d = _next(nodes + d, x, number, plain)
+    return a, b, c, d
 
 
 @helper
@@ -115,6 +119,22 @@ def _vote(scores, seen, votes, voted, targets, aggregate, number):
             value = before
         _put(at, value, number)
         put_u8(seen + target, 1)
+
+
+@helper
+def _sum(record, scores, seen, offset):
+    """Add what the leaf at this offset gives."""
+    targets, number = word(record, 11), word(record, 21)
+    first = (offset >> 4 if number == 4 else offset // 24) * targets
+    votes = word(record, 9) + first * number
+    if not word(record, 23):
+        _vote(scores, seen, votes, word(record, 10) + first, targets, word(record, 18), number)
+    elif number == 4:
+        for target in range(0, targets * 4, 4):
+            put_f32(scores + target, get_f32(scores + target) + get_f32(votes + target))
+    else:
+        for target in range(0, targets * 8, 8):
+            put_f64(scores + target, get_f64(scores + target) + get_f64(votes + target))
 
 
 @helper
@@ -152,15 +172,17 @@ def forest(record: Any, unit: Any, scratch: Any) -> None:
     """Sum the trees' weights of one unit of rows."""
     nodes, roots, trees, targets = word(record, 6), word(record, 7), word(record, 8), word(record, 11)
     base, divisor, number = word(record, 16), float_of_bits(word(record, 17)), word(record, 21)
+    full = word(record, 23)
     seen = scratch + targets * number
     first = unit * word(record, 5)
     for row in range(first, min(first + word(record, 5), word(record, 4))):
         x = word(record, 2) + row * word(record, 3)
         clear_bytes(scratch, targets * (number + 1))
-        for tree in range(trees):
-            at = _leaf(nodes, get_i32(roots + tree * 4), x, number) * targets
-            votes, voted = word(record, 9) + at * number, word(record, 10) + at
-            _vote(scratch, seen, votes, voted, targets, word(record, 18), number)
+        for target in range(targets if full else 0):
+            put_u8(seen + target, 1)
+        for tree in range(0, trees, 4):
+            for leaf in _leaves(nodes, roots + tree * 8, x, number, word(record, 22)):
+                _sum(record, scratch, seen, leaf)
         for target in range(targets):
             at = scratch + target * number
             _put(at, _get(at, number) / divisor, number)

@@ -56,6 +56,7 @@ _RECURRENT = (
 _FOREST = (
     "kernel", "units", "x", "x_row", "rows", "unit_rows", "nodes", "roots", "trees", "votes", "voted", "targets", "y",
     "choices", "names", "threshold", "base", "divisor", "aggregate", "pair", "always", "number",
+    "plain", "full",
 )  # fmt: skip
 _MACHINE = (
     "kernel", "units", "x", "x_row", "rows", "unit_rows", "features", "vectors", "padded", "function", "parameters",

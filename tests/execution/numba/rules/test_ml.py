@@ -83,6 +83,26 @@ def test_missing_values(rng):
     both(made("TreeEnsembleRegressor", feeds, 1, n_targets=1, **trees), feeds)
 
 
+def test_numbers_that_are_compared_with_nan(rng):
+    feeds = features(rng, 33, 5)
+    feeds["x"][rng.random((33, 5)) < 0.3] = np.nan
+    for missing in (False, True):
+        trees = forest(rng, 6, 4, 5, 1, "target", MODES, missing=missing)
+        trees["nodes_values"][::3] = [np.nan] * len(trees["nodes_values"][::3])
+        both(made("TreeEnsembleRegressor", feeds, 1, n_targets=1, **trees), feeds)
+
+
+@pytest.mark.parametrize("trees", [1, 4, 6])
+@pytest.mark.parametrize("modes", [MODES[:1], MODES[1:2], MODES])
+def test_leaves_that_give_to_every_class(rng, trees, modes):
+    feeds = features(rng, 33, 5)
+    attributes = forest(rng, trees, 5, 5, 1, "class", modes)
+    attributes = {name: values * 3 if name.startswith("class_") else values for name, values in attributes.items()}
+    attributes["class_ids"] = np.repeat([0, 1, 2], trees * 2**5).tolist()
+    attributes["class_weights"] = normal(rng, 3 * trees * 2**5).tolist()
+    both(made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=[3, 1, 2], **attributes), feeds)
+
+
 @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
 @pytest.mark.parametrize("classes", [2, 5])
 def test_classification(rng, transform, classes):

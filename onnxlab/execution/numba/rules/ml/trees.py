@@ -28,6 +28,11 @@ DOMAIN = "ai.onnx.ml"
 _FLOAT, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
 _AGGREGATES = {"SUM": 0, "AVERAGE": 0, "MIN": 1, "MAX": 2}
+_BRANCH, _OF_NAN = 16, 8
+_BITS = (0b0011, 0b0001, 0b0110, 0b0100, 0b0010, 0b1101)
+"""What goes to the true branch of each of MODES: what is less, equal, greater, NaN, from the lowest bit."""
+_NOT_EQUAL = 5
+_MOST = 1 << 31  # bytes of all nodes, whose offsets are int32
 _NODES = (
     "nodes_treeids", "nodes_nodeids", "nodes_modes", "nodes_featureids", "nodes_values", "nodes_truenodeids",
     "nodes_falsenodeids", "nodes_missing_value_tracks_true",
@@ -71,27 +76,44 @@ def _grown(attributes: Mapping[str, Any], votes: str, ids: Any, targets: int) ->
 
 
 def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], list[View]]:
-    """The tables of a forest, remembered by a key."""
+    """The tables of a forest, remembered by a key; behind its nodes a leaf without votes, of the trees that fill up."""
     if forest.members:
         raise UnbindableError("BRANCH_MEMBER")
-    arrays = {"nodes": _nodes(forest), "roots": forest.roots.astype(np.int32), "votes": forest.votes,
-              "voted": forest.voted.astype(np.uint8)}  # fmt: skip
+    leaves, heads = forest.modes == LEAF, _heads(forest)
+    nodes, size = _nodes(forest, heads)
+    count, targets = forest.votes.shape
+    roots = np.full(-(-len(forest.roots) // 4) * 4, count * size, np.int64)
+    roots[: len(forest.roots)] = forest.roots * size
+    arrays = {"nodes": nodes, "roots": roots, "votes": np.zeros((count + 1, targets), forest.votes.dtype),
+              "voted": np.zeros((count + 1, targets), np.uint8)}  # fmt: skip
+    arrays["votes"][:-1], arrays["voted"][:-1] = forest.votes, forest.voted
     views = {name: binder.packed.made((*key, name), array) for name, array in arrays.items()}
     words: dict[str, Word] = {name: view.where for name, view in views.items()}
-    return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, [
-        *views.values()
-    ]
+    words["plain"] = int((heads[~leaves] % _BRANCH == _BITS[0]).all())
+    words["full"] = int(forest.voted[leaves].all())
+    return words | {"trees": len(roots), "targets": targets, "divisor": bits(1.0)}, [*views.values()]
 
 
-def _nodes(forest: Forest) -> Array:
-    """Three int32 and a number of each node."""
+def _heads(forest: Forest) -> Array:
+    """The first word of each node."""
+    to_true = np.array([*_BITS, 0, 0])[forest.modes] | forest.missing * _OF_NAN
+    constant = np.where(forest.modes == _NOT_EQUAL, _BRANCH - 1, forest.missing * _OF_NAN)
+    heads = np.where(np.isnan(forest.values), constant, to_true) + forest.features * (2 * _BRANCH) + _BRANCH
+    return np.where(forest.modes == LEAF, 0, heads)
+
+
+def _nodes(forest: Forest, heads: Array) -> tuple[Array, int]:
+    """Three int32 and a number of each node, and a leaf behind them; the bytes of a node."""
     number = forest.votes.dtype
-    nodes = np.zeros((len(forest.modes), 2 + number.itemsize // 2), np.int32)
-    nodes[:, 0] = forest.features * 16 + forest.missing * 8 + forest.modes
-    nodes[:, 1], nodes[:, 2] = forest.true, forest.false
-    last = number.itemsize // 4
-    nodes[:, -last:] = forest.values.astype(number).view(np.int32).reshape(-1, last)
-    return nodes
+    nodes = np.zeros((len(heads) + 1, 2 + number.itemsize // 2), np.int32)
+    size, last = nodes.itemsize * nodes.shape[1], number.itemsize // 4
+    if max(nodes.nbytes, int(heads.max(initial=0))) >= _MOST:
+        raise UnbindableError(f"{len(heads)} nodes")
+    nodes[:-1, 0], nodes[:-1, 1], nodes[:-1, 2] = heads, forest.false * size, forest.true * size
+    nodes[-1, 1:3] = len(heads) * size
+    splits = np.nan_to_num(forest.values.astype(number), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    nodes[:-1, -last:] = splits.view(np.int32).reshape(-1, last)
+    return nodes, size
 
 
 def _checked(forest: Forest, x: View) -> None:
@@ -120,7 +142,8 @@ def _run(
     unit = max(1, -(-rows // 32))
     values = {"x": x.where, "x_row": x.strides[0], "rows": rows, "unit_rows": unit, "y": y.where, **words, **extra}
     values["number"] = x.dtype.itemsize
-    work = rows * len(forest.roots) * 40.0
+    values["full"] = values["full"] if values["aggregate"] == 0 and len(forest.roots) else 0
+    work = rows * len(forest.roots) * (4.0 + 1.5 * forest.depth)
     binder.builder.emit("forest", -(-rows // unit), values, [x, *reads], [y, *writes], work=work)
 
 
@@ -196,7 +219,8 @@ def tree_classifier(binder: Binder, node: NodeView) -> None:
     y, choices = _answers(binder, node, x.shape[0], len(names), transform)
     extra: dict[str, Word] = {
         "choices": choices.where, "names": binder.builder.keep(names), "pair": pair,
-        "threshold": bits(threshold), "always": 1, "base": _base(binder, base, 1 if single else len(names)),
+        "aggregate": 0, "threshold": bits(threshold), "always": 1,
+        "base": _base(binder, base, 1 if single else len(names)),
     }  # fmt: skip
     _run(binder, x, forest, extra, [choices], y)
     binder.put(node.outputs[0], choices)
