@@ -1,19 +1,42 @@
-"""Refusals of arguments of a wrong type: a TypeError that says what the argument is and what it may be."""
+"""Arguments of a wrong type refused in words, and integers of other libraries taken as plain ones."""
 
 from __future__ import annotations
 
+import operator
 from reprlib import repr as short
+from typing import Any
 
 
-def expect(value: object, kinds: type | tuple[type, ...], name: str, expected: str) -> None:
+def plain(value: Any) -> Any:
+    """Turn an integer of NumPy, or whatever else counts as an index, into an int; all else stays, arrays and bools too.
+
+    Args:
+        value: an argument.
+    """
+    kind = type(value)
+    if kind is int or kind is bool or not hasattr(kind, "__index__") or hasattr(kind, "__len__"):
+        return value  # arrays and tensors of one element have a length, and stay arrays
+    try:
+        return operator.index(value)
+    except TypeError:  # such as NumPy's bool
+        return value
+
+
+def expect(value: Any, kinds: type | tuple[type, ...], name: str, expected: str) -> Any:
     """Raise TypeError where a value is of none of some kinds; True and False are no numbers.
 
     Args:
         value: the argument.
-        kinds: the types that it may have.
+        kinds: the types that it may have; int stands for all kinds of integers.
         name: of the argument, for the message.
         expected: what it may be, in words.
+
+    Returns:
+        Any: the argument, an integer as int.
     """
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if int in kinds:
+        value = plain(value)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise TypeError(f"{name} is {short(value)}, a {type(value).__name__}: expected {expected}")
+    return value

@@ -78,7 +78,8 @@ class Limits(Spelled, metaclass=ShortHelp):
         for name, kinds in (("bytes", int), ("iterations", int), ("deadline", (int, float))):
             value = getattr(self, name)
             if value is not None:
-                expect(value, kinds, f"Limits.{name}", "a number from 0 on, or None")
+                value = expect(value, kinds, f"Limits.{name}", "a number from 0 on, or None")
+                setattr(self, name, value)
                 if value < 0:
                     raise ValueError(f"Limits.{name} is {value}: expected a number from 0 on, or None")
 

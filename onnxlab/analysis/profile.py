@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.analysis.flops import flops
+from onnxlab.argument_types import expect
 from onnxlab.execution.base import background
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call, Progress
@@ -129,6 +130,7 @@ def profile(
     Raises:
         ValueError: fewer than one run; and what `Runner.run` raises.
     """
+    runs = expect(runs, int, "runs", "a whole number from 1 on")
     if runs < 1:
         raise ValueError(f"runs is {runs}: at least one is needed")
     samples = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None

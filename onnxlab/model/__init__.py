@@ -12,7 +12,8 @@ Files:
     files           Files of a Model: reports before it is saved, weights, and edits that were never saved.
     graph_members   The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx.
     matching        Matching in a Model: patterns of nodes, where rules match, and why they do not.
-    measuring       Measures of a Model: the memory of a run over its schedule, and what its nodes cost.
+    measuring       Measures of a Model: the memory of a run over its schedule, what its nodes cost, and how long they
+                    take.
     model           `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
     opening         `load`, `save`, `run` and `explain_error`: functions of the package's front door that deal with
                     whole models.

@@ -164,7 +164,7 @@ def _drawn(progress: Progress, name: str) -> Any:
 
 def _name(model: Model, name: str) -> str:
     """The name of a value of the main graph."""
-    record = model.graph.values[model.graph.resolve_value(name)]
+    record = model._value_record(name)
     if record.scope != model.graph.main.id:
         raise NameLookupError(f"{name!r} is inside of a body; only values of the main graph are counted")
     return record.name

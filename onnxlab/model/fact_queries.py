@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from onnxlab.analysis.check import Checker, combined, foreign_strings, unread
+from onnxlab.argument_types import expect, plain
 from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.formats.source import Source
 from onnxlab.graph.handles.handles import Value
@@ -132,6 +133,7 @@ class FactQueries(GraphMembers):
             >>> print(str(model.explain("head/flat", 0)).splitlines()[1])
               head/flat[0] = batch: Reshape '/head/Reshape', from element 0 of head/target_shape
         """
+        axis = expect(axis, (int, type(None)), "axis", "the number of an axis, or None")
         return self.inference.explain(self._value_id(value), axis)
 
     def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
@@ -157,6 +159,9 @@ class FactQueries(GraphMembers):
         return self.inference.with_dims({**(dims or {}), **named})
 
     def _value_id(self, value: int | str | Value) -> int:
-        if isinstance(value, (int, Value)):
-            return value if isinstance(value, int) else value.id
-        return self.graph.resolve_value(value)
+        if isinstance(value, Value):
+            return value.id
+        value = plain(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        return self.graph.resolve_value(value)  # type: ignore[arg-type]  # which refuses bools

@@ -4,6 +4,7 @@ from typing import Any
 
 import onnx
 
+from onnxlab.argument_types import plain
 from onnxlab.graph.handles.handles import Node, Nodes, Value
 from onnxlab.graph.handles.model_lookup import Lookup
 from onnxlab.graph.index.records import Scope
@@ -90,7 +91,9 @@ class GraphMembers(Lookup):
             >>> model.node("/stem/relu/Relu").op_type
             'Relu'
         """
-        return Node(self.graph, ident if ident in self.graph.nodes else self.graph.resolve_node(ident))
+        ident = plain(ident)
+        known = isinstance(ident, int) and ident in self.graph.nodes
+        return Node(self.graph, ident if known else self.graph.resolve_node(ident))
 
     def value(self, key: int | str) -> Value:
         """Look a value up.
@@ -108,6 +111,7 @@ class GraphMembers(Lookup):
             >>> model.value("stem/relu_out").producer
             <Node '/stem/relu/Relu': Relu>
         """
+        key = plain(key)
         if isinstance(key, int) and key in self.graph.values:
             return Value(self.graph, key)
         return Value(self.graph, self.graph.resolve_value(key))  # type: ignore[arg-type]

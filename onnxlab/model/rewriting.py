@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.argument_types import expect
 from onnxlab.graph.handles.model_lookup import NodeKey
 from onnxlab.limits import FOLDED
 from onnxlab.model.matching import PatternMatching
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from onnxlab.transforms.suggestions import Suggestion
     from onnxlab.transforms.verification import Judgment
 
+_BUDGET = "a number of bytes"
 _MICROSOFT = frozenset(("com.microsoft",))
 
 
@@ -74,7 +76,7 @@ class ModelRewriting(PatternMatching):
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = RewriteOptions(frozenset(protect), budget)
+        options = RewriteOptions(frozenset(protect), expect(budget, int, "budget", _BUDGET))
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -165,7 +167,8 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options, trust = RewriteOptions(frozenset(protect), budget), Trust(verify, samples, finite_only)
+        options = RewriteOptions(frozenset(protect), expect(budget, int, "budget", _BUDGET))
+        trust = Trust(verify, samples, finite_only)
         rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
         return rewrite.look() if dry_run else rewrite.do()
 

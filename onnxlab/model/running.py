@@ -16,6 +16,7 @@ from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_edits import Editing
+from onnxlab.graph.handles.model_lookup import ValueKeys, by_name
 from onnxlab.infer import Inference
 from onnxlab.limits import Limits
 from onnxlab.model.copying import Copying
@@ -23,7 +24,6 @@ from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
 
 if TYPE_CHECKING:
-    from onnxlab.analysis.profile import Profile
     from onnxlab.execution.base.provider import Provider
     from onnxlab.execution.planning.partition import Partition
     from onnxlab.execution.run.compiled_parts import Compiled
@@ -85,7 +85,7 @@ class Running(Editing, Copying, RunnerOwner):
     def run(  # noqa: PLR0913
         self,
         feeds: Mapping[str, Any] | Any = None,
-        outputs: Sequence[str] | None = None,
+        outputs: ValueKeys | None = None,
         *,
         limits: Limits | None = None,
         progress: Callable[[int, int, str], Any] | bool | None = None,
@@ -98,10 +98,10 @@ class Running(Editing, Copying, RunnerOwner):
         """Run the model on `{name: array}` and return `{name: array}`.
 
         Args:
-            feeds: an array for each input, or the array alone where there is one input. Any other value may be fed too,
+            feeds: an array for each input, by name or handle, or the one input alone. Any other value may be fed too,
                 and is then not computed: a what-if, whose missing inputs come from the last run. None: the inputs of
                 the last run, so that after an edit only what depends on it is computed again.
-            outputs: names of any values; default: the graph's outputs. "if_3/then_branch/x" is a value inside a body:
+            outputs: names or handles of any values; default: the graph's outputs. "if_3/then_branch/x" is in a body:
                 its array in the branch that ran, or for a loop the list of its arrays by iteration.
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
@@ -131,18 +131,19 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.run({"image": image}, outputs=["logits", "stem/relu_out"])["logits"].shape
             (1, 10)
         """
-        if limits is not None:
-            expect(limits, Limits, "limits", "onnxlab.Limits(…)")
-        expect(threads, int, "threads", "a number")
+        if limits is not None or seed is not None:
+            expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
+            seed = expect(seed, (int, type(None)), "seed", "a number, or None")
+        threads = expect(threads, int, "threads", "a number")
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
                                 seed=seed, strict=strict, exact=exact)  # fmt: skip
-        runner = self._runner or self.runner
+        feeds, names, runner = self._by_name(feeds), self._by_name(outputs), self._runner or self.runner
         if exact:
-            return runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
+            return runner.run(feeds, names, limits=limits, progress=progress, seed=seed, strict=strict)
         by = runner.by(providers, threads) if providers else runner.usual(threads)
-        return runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed,
+        return runner.run(feeds, names, limits=limits, progress=progress, keep="border", seed=seed,
                                strict=strict, by=by)  # fmt: skip
 
     @property
@@ -173,7 +174,7 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.run(np.zeros((1, 1, 8, 8), np.float32))["probabilities"].argmax()
             np.int64(0)
         """
-        self.runner.pin(value, array)
+        self.runner.pin(self._by_name(value), array)
 
     def unpin(self, value: str | None = None) -> None:
         """Let the graph make a pinned value again.
@@ -188,7 +189,7 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.pin("logits", np.zeros((1, 10), np.float32))
             >>> model.unpin("logits")
         """
-        self.runner.unpin(value)
+        self.runner.unpin(self._by_name(value))
 
     def partition(
         self, providers: Sequence[str | Provider] | None = None, outputs: Sequence[str] | None = None
@@ -210,37 +211,7 @@ class Running(Editing, Copying, RunnerOwner):
                0  numpy            24 nodes  /stem/conv/Conv … /head/Softmax
             0 values cross between parts: 0 B
         """
-        return self.runner.partition(outputs, by=self.runner.by(providers))
-
-    def profile(
-        self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3,
-        providers: Sequence[str | Provider] | None = None, threads: int = 1,
-    ) -> Profile:  # fmt: skip
-        """Measure seconds, bytes and floating-point operations of every node.
-
-        A bar shows in the terminal for what takes longer than a second. Raises as `run`.
-
-        Args:
-            feeds: arrays by input; default: those of the last run, else made-up ones.
-            outputs: values to compute; default: the graph's outputs.
-            runs: number of runs; the fastest time of each node counts.
-            providers: as of `run`; the profile waits until their code is compiled. Default: NumPy, node by node.
-            threads: as of `run`.
-
-        Returns:
-            Profile: print it.
-
-        Examples:
-            >>> len(model.profile(runs=1).entries)
-            24
-            >>> len(model.profile(runs=1, providers=["numba"]).entries)
-            24
-        """
-        from onnxlab.analysis.profile import profile
-
-        with bar(f"profile {self.name}") as drawn:
-            by = None if providers is None else self.runner.by(providers, threads)
-            return profile(self.runner, feeds, outputs, runs=runs, progress=drawn, by=by)
+        return self.runner.partition(self._by_name(outputs), by=self.runner.by(providers))
 
     def sample_inputs(
         self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, limits: Limits | None = None
@@ -259,9 +230,9 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.sample_inputs()["image"].shape
             (2, 1, 8, 8)
         """
-        expect(seed, int, "seed", "a number")
+        seed = expect(seed, int, "seed", "a number")
         expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
-        return self.runner.sample_inputs(feeds, seed=seed, limits=limits and limits.begin())
+        return self.runner.sample_inputs(self._by_name(feeds), seed=seed, limits=limits and limits.begin())
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> Subgraph:
         """Select nodes to be run by themselves.
@@ -298,6 +269,7 @@ class Values(Spelled, Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         graph = self._runner.graph
+        name = by_name(graph, name)
         record = graph.values[graph.resolve_value(name)]
         return self._runner.value(record.name if record.scope == graph.main.id else name)  # type: ignore[no-any-return]
 
@@ -313,7 +285,8 @@ class Values(Spelled, Mapping[str, Array]):
         try:
             if not stale:
                 return self[name]
-            array = self._runner.store.get(self._runner.graph.resolve_value(name))
+            graph = self._runner.graph
+            array = self._runner.store.get(graph.resolve_value(by_name(graph, name)))
         except NameLookupError:
             return default
         return default if array is None else array
@@ -324,7 +297,8 @@ class Values(Spelled, Mapping[str, Array]):
         Raises:
             NameLookupError: no value has this name.
         """
-        value, store = self._runner.graph.resolve_value(name), self._runner.store
+        graph, store = self._runner.graph, self._runner.store
+        value = graph.resolve_value(by_name(graph, name))
         return value in store and not store.fresh(value)
 
     def items(self) -> ItemsView[str, Array]:
@@ -338,6 +312,7 @@ class Values(Spelled, Mapping[str, Array]):
         return super().values()
 
     def __contains__(self, name: object) -> bool:
+        name = by_name(self._runner.graph, name)
         return isinstance(name, str) and self._runner.on_demand.can_tell(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -394,6 +369,7 @@ class Subgraph(Spelled, metaclass=ShortHelp):
             >>> model.subgraph("/stem/relu/Relu").run({"stem/bn_out": below})["stem/relu_out"].max()
             np.float32(0.0)
         """
+        feeds = by_name(self.runner.graph, feeds)
         return self.runner.run_nodes(self.node_ids, feeds, limits=limits, progress=progress, seed=seed, strict=strict)
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import SaveError
 from onnxlab.formats import foreign, saving, textual
 from onnxlab.formats.journals.journal import Journal
@@ -99,6 +100,7 @@ class Saving(Spelled):
         target = saving.where(path) if path is not None else self.path
         if target is None:
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
+        shard_bytes = expect(shard_bytes, (int, type(None)), "shard_bytes", "a number of bytes, or None")
         options = saving.SaveOptions(overwrite, external_data, shard_bytes, format)
         with self.graph.lock:
             form = saving.file_format(target, self._source, options)

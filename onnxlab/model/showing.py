@@ -5,10 +5,13 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, Literal
 
+from onnxlab.argument_types import expect
 from onnxlab.formats import kinds, output
 from onnxlab.graph.handles.model_lookup import NodeKeys
 from onnxlab.model.saving import Saving
 from onnxlab.viewers import viewer
+
+_BOXES = "a number of boxes"
 
 
 class Showing(Saving):
@@ -100,7 +103,7 @@ class Showing(Saving):
             >>> model.to_svg()[:4]
             '<svg'
         """
-        drawn: str = viewer("svg")(self, boxes)
+        drawn: str = viewer("svg")(self, expect(boxes, int, "boxes", _BOXES))
         if path is not None:
             output.write(path, drawn.encode(), kinds.SVG, [self.path])
         return drawn
@@ -123,7 +126,7 @@ class Showing(Saving):
             >>> model.to_png()[:4]
             b'\x89PNG'
         """
-        drawn: bytes = viewer("png")(self, boxes)
+        drawn: bytes = viewer("png")(self, expect(boxes, int, "boxes", _BOXES))
         if path is not None:
             output.write(path, drawn, kinds.PNG, [self.path])
         return drawn

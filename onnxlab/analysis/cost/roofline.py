@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.argument_types import expect
 from onnxlab.execution.base import blas
 from onnxlab.execution.numba.machine import object_cache
 
@@ -89,6 +90,7 @@ def roofline(threads: int = 1, *, renew: bool = False) -> Roofline:
     Raises:
         ValueError: fewer than one thread.
     """
+    threads = expect(threads, int, "threads", "a whole number from 1 on")
     if threads < 1:
         raise ValueError(f"threads is {threads}: at least one is needed")
     file = object_cache.folder() / f"roofline-{threads}.json"

@@ -14,6 +14,7 @@ from onnxlab.analysis.datasets.cluster import parts_of
 from onnxlab.analysis.datasets.jobs import Job, Models, Progress, run_chunk
 from onnxlab.analysis.datasets.part import SampleCounts
 from onnxlab.analysis.datasets.samples import Chunk, samples_of
+from onnxlab.argument_types import expect
 from onnxlab.errors import RunError
 
 
@@ -42,6 +43,7 @@ def one_pass(
         RunError: no sample at all could be used; the first reason is in the message.
         KeyboardInterrupt: interrupted; what was counted is in the checkpoint.
     """
+    chunk = expect(chunk, int, "chunk", "a number of samples")
     if chunk < 1:
         raise ValueError(f"chunk is {chunk}: at least one sample is needed")
     source = samples_of(samples, chunk)

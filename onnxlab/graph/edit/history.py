@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from onnxlab.argument_types import plain
 from onnxlab.errors import EditError, OnnxlabWarning
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.node_changes import SetAttribute
@@ -218,10 +219,10 @@ class History(Spelled, metaclass=ShortHelp):
             EditError: there is no such state (the message lists the labels), or edits since then were dropped.
         """
         labels = self.all_labels
-        position = -1
+        position, step = -1, plain(step)
         if isinstance(step, str) and step in labels:
             position = len(labels) - labels[::-1].index(step)
-        elif isinstance(step, int):
+        elif isinstance(step, int) and not isinstance(step, bool):
             position = step if step >= 0 else self.position + step
         if not 0 <= position <= len(labels):
             shown = ", ".join(map(repr, labels[-20:])) or "none"

@@ -173,7 +173,7 @@ def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Sco
     """
     root = function or graph.main
     shown = domain or "ai.onnx"
-    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
+    if version is not None and version < 1:
         raise EditError(f"an opset version is an integer of at least 1, got {version!r}")
     imports = (root.proto if root.is_function else graph.proto).opset_import
     known = any(canonical(entry.domain) == canonical(domain) for entry in imports)

@@ -46,7 +46,7 @@ def convert_opset(
         EditError: there is no such version, or nodes cannot be expressed in it; the message lists them with reasons.
     """
     newest = schemas.latest_opset("")
-    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= newest:
+    if not 1 <= version <= newest:
         raise EditError(f"there are versions 1 to {newest} of ai.onnx, so a model cannot be converted to {version!r}")
     roots: list[Scope] = [graph.main, *(graph.scopes[function_id] for function_id in graph.index.function_ids)]
     declaration = declaration or (lambda vid: graph.values[vid].info)

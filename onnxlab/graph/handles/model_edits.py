@@ -97,7 +97,7 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
             0
         """
         expect(proto, onnx.NodeProto, "proto", "a NodeProto, as of onnx.helper.make_node")
-        expect(position, int, "position", "a place in the file order")
+        position = expect(position, int, "position", "a place in the file order")
         where = self._scope_record(scope)
         return Node(self.graph, edits.insert_node(self.graph, proto, where, position).id)
 
@@ -154,6 +154,7 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
             True
         """
         types: Refusal = self._type_refusal
+        slot = expect(slot, int, "slot", "the number of an input")
         return edits.can_connect(self.graph, self._value_record(value), self._node_record(node), slot, types)
 
     def connect(self, value: ValueKey, node: NodeKey, slot: int) -> None:

@@ -1,11 +1,11 @@
 """Look-up of the keys and handles that a Model's methods are given."""
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import onnx
 
-from onnxlab.argument_types import expect
+from onnxlab.argument_types import expect, plain
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Value
@@ -29,6 +29,23 @@ ValueKeys = ValueKey | Iterable[ValueKey]
 Handle = TypeVar("Handle", Node, Value)
 
 
+def own(graph: ModelGraph, handle: Handle) -> Handle:
+    """A handle, if it is one of this graph."""
+    if handle._graph is not graph:
+        raise NameLookupError(f"{handle!r} belongs to another model; look it up by name in this one")
+    return handle
+
+
+def by_name(graph: ModelGraph, keys: Any) -> Any:
+    """Names in the place of handles of values: of one, several, or the keys of a mapping; all else as it is."""
+    if isinstance(keys, Value):
+        return own(graph, keys).path
+    if isinstance(keys, Mapping | list | tuple) and any([isinstance(key, Value) for key in keys]):  # noqa: C419 - faster
+        names = [by_name(graph, key) for key in keys]
+        return dict(zip(names, keys.values(), strict=True)) if isinstance(keys, Mapping) else names
+    return keys
+
+
 class Lookup(Spelled):
     """The records of what users name: nodes, values, and scopes by path."""
 
@@ -46,7 +63,9 @@ class Lookup(Spelled):
 
     def _node_records(self, keys: NodeKeys) -> list[NodeRecord]:
         """The records of several nodes, or of one."""
+        keys = plain(keys)
         several = [keys] if isinstance(keys, int | str | Node) else keys
+        expect(several, Iterable, "what to look up", "a node or several, as positions, names or handles")
         return [self._node_record(key) for key in several]
 
     def _value_record(self, key: ValueKey | Node) -> ValueRecord:
@@ -63,11 +82,13 @@ class Lookup(Spelled):
         expect(several, Iterable, "what to look up", "a value or several, as names or handles")
         return [self._value_record(key) for key in several]
 
+    def _by_name(self, keys: Any) -> Any:
+        """Names in the place of handles: see `by_name`."""
+        return by_name(self.graph, keys)
+
     def _own(self, handle: Handle) -> Handle:
         """A handle, if it is one of this model."""
-        if handle._graph is not self.graph:
-            raise NameLookupError(f"{handle!r} belongs to another model; look it up by name in this one")
-        return handle
+        return own(self.graph, handle)
 
     def _scope_record(self, path: str) -> Scope:
         """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.

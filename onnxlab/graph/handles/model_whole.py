@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from onnxlab.argument_types import plain
 from onnxlab.graph import edits
 from onnxlab.graph.handles.model_lookup import Lookup
 from onnxlab.graph.handles.properties import Metadata, Opsets
@@ -109,7 +110,7 @@ class WholeEditing(Lookup):
             >>> model.proto.model_version
             2
         """
-        edits.set_model_field(self.graph, field, value)
+        edits.set_model_field(self.graph, field, plain(value))
 
     def bind(self, variable: str, output: str | None, initialization: bool = False, training: int = 0) -> None:
         """Bind a variable of the training that the model describes itself (`training_info`) to what is assigned to it.

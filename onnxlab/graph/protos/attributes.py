@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxlab.argument_types import plain
 from onnxlab.errors import EditError
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.long_lists import LONG, LongList, long_list, packed, text, texts
@@ -174,11 +175,12 @@ _KINDS_OF = {"ints": "iu", "floats": "iuf"}
 
 def _convert(name: str, value: Any, kind: str, where: str, outer: str = "") -> Any:
     """One value of a singular kind as the field wants it."""
+    value = plain(value)
     match kind:
-        case "int" if isinstance(value, int | np.integer | np.bool_):
+        case "int" if isinstance(value, int | np.bool_):
             if -(2**63) <= int(value) < 2**63:
                 return int(value)
-        case "float" if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        case "float" if isinstance(value, int | float | np.floating) and not isinstance(value, bool):
             return float(value)
         case "string" if isinstance(value, str):
             return value.encode()

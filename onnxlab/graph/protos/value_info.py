@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 
 from onnxlab import dtypes
+from onnxlab.argument_types import plain
 from onnxlab.errors import EditError
 from onnxlab.graph.protos.name_bytes import text
 
@@ -63,12 +64,13 @@ def fill_shape(info: onnx.ValueInfoProto, shape: Sequence[int | str | None]) -> 
 
 def fill_dim(entry: onnx.TensorShapeProto.Dimension, dim: Any, axis: int, name: str) -> None:
     """Write one dim into its message: an integer, a name, or None for neither; a denotation stays."""
+    dim = plain(dim)
     entry.ClearField("dim_value")
     entry.ClearField("dim_param")
     if isinstance(dim, str) and dim:
         entry.dim_param = text(dim)
-    elif isinstance(dim, int | np.integer) and not isinstance(dim, bool) and 0 <= dim < 2**63:
-        entry.dim_value = int(dim)
+    elif isinstance(dim, int) and not isinstance(dim, bool) and 0 <= dim < 2**63:
+        entry.dim_value = dim
     elif dim is not None:
         raise EditError(f"dim {axis} of {name!r} is an integer ≥ 0, a name or None; got {dim!r}")
 

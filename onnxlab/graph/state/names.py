@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from onnxlab.argument_types import plain
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope
@@ -56,7 +57,8 @@ class Names:
             NameLookupError: the key fits no node, or more than one; the message lists candidates.
         """
         index = self.index
-        if isinstance(key, int):
+        key = key if isinstance(key, str) else plain(key)
+        if isinstance(key, int) and not isinstance(key, bool):
             try:
                 return index.main.node_ids[key]
             except IndexError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from onnxlab.argument_types import plain
 from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.facts.policy import Policy
@@ -95,7 +96,7 @@ def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tupl
     with graph.lock:
         walker, frame = Walker(graph, policy), FactFrame()
         facts = _input_facts(walker)
-        _check(dims, sorted({atom.name for fact in facts.values() for atom in _symbols(fact)}))
+        dims = _checked(dims, sorted({atom.name for fact in facts.values() for atom in _symbols(fact)}))
 
         def size(atom: Atom) -> Dim | None:
             return dims.get(atom.name)
@@ -122,13 +123,15 @@ def _symbols(fact: Fact) -> Iterator[Atom]:
         yield from symbol_atoms(dim)
 
 
-def _check(dims: Mapping[str, int], known: list[str]) -> None:
-    for name, size in dims.items():
+def _checked(dims: Mapping[str, int], known: list[str]) -> dict[str, int]:
+    sizes = {name: plain(size) for name, size in dims.items()}
+    for name, size in sizes.items():
         if name not in known:
             symbols = f"they have {', '.join(known)}" if known else "all their dims are numbers"
             raise NameLookupError(f"no input of the model has a symbolic dim {name!r}; {symbols}")
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise ValueError(f"{name}={size!r}: a dim is an int from 0 on")
+    return sizes
 
 
 def _sized(walker: Walker, frame: FactFrame, dims: Mapping[str, int]) -> Sized:

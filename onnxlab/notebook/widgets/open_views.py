@@ -9,6 +9,7 @@ from typing import Any
 
 from traitlets import TraitError
 
+from onnxlab.argument_types import plain
 from onnxlab.errors import OnnxlabError
 from onnxlab.model import Model
 from onnxlab.notebook.widgets.display import StaticView
@@ -32,7 +33,7 @@ class ViewOptions:
 
     def given(self) -> dict[str, Any]:
         """The options that are set, by name."""
-        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "deadline"}
+        options = {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.name != "deadline"}
         stated = {name: value for name, value in options.items() if value is not None}
         return stated if self.deadline is ... else {**stated, "deadline": self.deadline}
 

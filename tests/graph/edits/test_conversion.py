@@ -160,7 +160,7 @@ def test_inputs_that_are_no_such_attributes_are_refused(line: str) -> None:
             "AveragePool of ai.onnx 18: it has no attribute 'dilations'",
         ),
         ("y = Relu(x)", 20, 99, "there are versions 1 to"),
-        ("y = Relu(x)", 20, "21", "cannot be converted to '21'"),
+        ("y = Relu(x)", 20, "21", "version is '21', a str: expected a whole number"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_said_is_refused_by_name(line: str, old: int, new: int, says: str) -> None:

@@ -14,6 +14,8 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
+from onnxlab.argument_types import expect
+from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.script import LateText, Recorded
 from onnxlab.graph.edits.recording.python_calls import (
@@ -173,6 +175,32 @@ def _kept(named: Mapping[str, Any]) -> dict[str, Any] | None:
     return plain
 
 
+_NONE = type(None)
+_NUMBERS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    int | None: ((int, _NONE), "a whole number"),
+    int | str: ((int, str), "a whole number or a name"),
+    int | str | None: ((int, str, _NONE), "a whole number, a name or None"),
+}
+"""Parameters that take numbers, by their annotation: the types of arguments, and these in words."""
+
+
+def _with_plain_numbers(
+    numbers: Sequence[tuple[int, str, tuple[tuple[type, ...], str]]], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with each integer of NumPy as an int, which is what the statement and the protos take."""
+    try:
+        for at, name, (kinds, words) in numbers:
+            if at < len(args):
+                if type(args[at]) is not int:
+                    args = (*args[:at], expect(args[at], kinds, name, words), *args[at + 1 :])
+            elif name in kwargs:
+                kwargs = {**kwargs, name: expect(kwargs[name], kinds, name, words)}
+    except TypeError as error:
+        raise EditError(str(error)) from None
+    return args, kwargs
+
+
 EDITS: dict[str, EditSpec] = {}
 """Every edit by the name of its function; `table` fills it."""
 
@@ -182,10 +210,17 @@ def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     _, *rest = inspect.signature(function).parameters.items()
     defaults = {name: parameter.default for name, parameter in rest}
     names, key = list(defaults), function.__name__
+    numbers = [
+        (at, name, kinds)
+        for at, (name, parameter) in enumerate(rest, 1)
+        if (kinds := _NUMBERS.get(parameter.annotation))
+    ]
 
     @functools.wraps(function)
     def made(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         graph: ModelGraph = args[0]  # type: ignore[assignment]
+        if numbers:
+            args, kwargs = _with_plain_numbers(numbers, args, kwargs)  # type: ignore[assignment]
         with graph.lock:
             spec = EDITS[key]
             if graph.recorded is not None or spec.statement is None:
