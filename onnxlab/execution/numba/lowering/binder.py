@@ -32,7 +32,7 @@ class Binder(RegionValues):
     Args:
         step: gives NumPy's step of a node, for nodes that are computed while binding.
         context: the RunContext for kernels that ask for one.
-        part, inputs, constants, packed, halves, precise, follows, measuring, before: as `RegionValues` has them.
+        part, inputs, constants, packed, halves, precise, follows, before: as `RegionValues` has them.
 
     Attributes:
         node: the node that is being lowered, where lowering may fail.
@@ -50,10 +50,9 @@ class Binder(RegionValues):
         context: Any,
         precise: bool = False,
         follows: frozenset[str] = frozenset(),
-        measuring: bool = False,
         before: Mapping[object, LoweringRecord] | None = None,
     ) -> None:
-        super().__init__(part, inputs, constants, packed, halves, precise, follows, measuring, before or {})
+        super().__init__(part, inputs, constants, packed, halves, precise, follows, before or {})
         self._context = context
         self._step = step
         self.node: NodeView | None = None

@@ -18,7 +18,7 @@ from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct, emit_dot
 from onnxlab.execution.numba.lowering.matrix_products import Product, emit_product
-from onnxlab.execution.numba.lowering.winograd import emit_winograd, gains
+from onnxlab.execution.numba.lowering.winograd import emit_winograd
 from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import (
@@ -56,7 +56,6 @@ class RegionValues:
         halves: {name: dtype} of outputs that are float16 or bfloat16. Inside, all floats are float32.
         precise: do without Winograd's convolutions, which round more.
         follows: inputs that follow from shapes: nodes that read these alone are computed while binding.
-        measuring: whether to time competing kernels that were not timed yet, which takes milliseconds each.
         before: records of lowering of a plan that was made before.
 
     Attributes:
@@ -75,7 +74,6 @@ class RegionValues:
         halves: Mapping[str, np.dtype[Any]],
         precise: bool,
         follows: frozenset[str],
-        measuring: bool,
         before: Mapping[object, LoweringRecord],
     ) -> None:
         self.part = part
@@ -89,7 +87,6 @@ class RegionValues:
         self._inputs = inputs
         self.precise = precise
         self._follows = TrackedDict(self.memo, ((name, True) for name in follows))
-        self._measuring = measuring
         self._number = TrackedDict(self.memo, ((name, number) for number, name in enumerate(part.inputs)))
         self._constants = TrackedDict(self.memo, constants.items())
         self._values: TrackedDict[str, Value] = TrackedDict(self.memo)
@@ -278,7 +275,7 @@ class RegionValues:
             if isinstance(value, IntegerProduct):
                 return emit_dot(self.builder, value, self.packed)
             window = value.window
-            if window is not None and not self.precise and gains(value, window, self._measuring):
+            if window is not None and not self.precise:
                 return emit_winograd(self.builder, value, window, self.packed)
             return emit_product(self.builder, value, self.packed)
         if isinstance(value, Chain):

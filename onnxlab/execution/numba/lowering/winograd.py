@@ -10,62 +10,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
 from onnxlab.execution.numba.lowering.matrix_products import Product, bits, emit_product
 from onnxlab.execution.numba.machine.host import host
-from onnxlab.execution.numba.plan import autotune
 from onnxlab.execution.numba.plan.builder import PlanBuilder
-from onnxlab.execution.numba.plan.copies import emit_clear
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View
-from onnxlab.execution.numba.plan.weight_packing import Packed, SharedConstants, late
+from onnxlab.execution.numba.plan.weight_packing import Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
 _WEIGHTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
 ) / 24  # fmt: skip
-_LEAST_PIXELS, _LEAST_CHANNELS = 12, 24  # sizes from which the algorithm is used where nothing can be measured
-# Pixels, channels and multiplications from which a measurement is worthwhile.
-_TRIED_PIXELS, _TRIED_CHANNELS, _TRIED = 4, 8, 2e6
+_LEAST = 400  # channels times pixels for each element of a vector, from which the algorithm gains; measured
 
 
-def suits(window: Window, channels: int, out_channels: int, group: int) -> bool:
-    """Whether a convolution may gain: 3×3, steps of one, an image and channels that are not too small."""
-    plain = window.kernel == (3, 3) and window.strides == (1, 1) and window.dilations == (1, 1) and group == 1
-    return plain and min(window.output) >= _TRIED_PIXELS and min(channels, out_channels) >= _TRIED_CHANNELS
+def suits(window: Window, batch: int, channels: int, out_channels: int, group: int) -> bool:
+    """Whether a convolution gains: 3×3, steps of one, and channels and an image that are not too small.
 
-
-def gains(product: Product, window: Window, measuring: bool) -> bool:
-    """Whether a convolution that `suits` is quicker this way than directly: measured, remembered, or by its size."""
-    channels, columns = product.x.shape[1], product.columns
-    cost = len(product.places) * 9 * channels * columns
-    key = "winograd", product.x.shape, window, columns, product.residual is not None, host().name
-    known = autotune.remembered(key)
-    if known is None and measuring and cost >= _TRIED:
-        known = autotune.fastest(key, {"winograd": lambda builder: _tried(builder, product, window),
-                                      "direct": lambda builder: _tried(builder, product, None)})  # fmt: skip
-    if known is not None:
-        return known == "winograd"
-    return min(window.output) >= _LEAST_PIXELS and min(channels, columns) >= _LEAST_CHANNELS
-
-
-def _tried(builder: PlanBuilder, product: Product, window: Window | None) -> None:
-    """A convolution of zeros with zeros, one way or the other."""
-    x, target, *residual = (builder.allocate(view.shape, np.float32, view.strides)
-                            for view in (product.x, product.target, product.residual) if view is not None)  # fmt: skip
-    emit_clear(builder, x, x.buffer.nbytes)
-    zeros = np.broadcast_to(np.float32(0), product.constant.shape)
-    tried = replace(product, x=x, target=target, residual=next(iter(residual), None), constant=zeros, scale=None,
-                    key=("tried",))  # fmt: skip
-    shared = SharedConstants()
-    packed = shared.region()
-    if window is None:
-        emit_product(builder, replace(tried, window=None), packed)
-    else:
-        emit_winograd(builder, tried, window, packed)
+    Products take time for each pair of channels, transforms for each channel; wide vectors speed up the products more.
+    """
+    if window.kernel != (3, 3) or window.strides != (1, 1) or window.dilations != (1, 1) or group != 1:
+        return False
+    lanes, channel_mean = host().lanes, 2 * channels * out_channels / (channels + out_channels)
+    wide = channel_mean >= 1.75 * lanes and 2 * min(window.output) > lanes
+    return wide and batch * prod(window.output) * channel_mean >= _LEAST * lanes
 
 
 def transformed(weights: Array) -> Array:
@@ -162,6 +134,4 @@ def _scaled(scale: Array | None, weights: Array) -> Array:
 def _weights_of(scale: Array | None, weights: Array) -> Array:
     """The transformed weights of a product."""
     weights = weights[0]
-    if not any(weights.strides):  # zeros of a measurement
-        return np.zeros((36, len(weights) // 9, weights.shape[1]), np.float32)
     return transformed(weights if scale is None else weights * scale)

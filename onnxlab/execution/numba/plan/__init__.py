@@ -2,8 +2,6 @@
 
 Files:
     arena               The layout of the arena: buffers that are not alive at once share memory.
-    autotune            Autotuning: the fastest of several ways to compute the same, measured once and remembered by
-                        the process.
     builder             Builders of plans: records with symbolic addresses come in, `finish` lays out the arena and
                         links them.
     checkpoints         Runs after an edit begin where it begins to matter: the steps before it would do what they did

@@ -269,19 +269,19 @@ class Region:
         renewed = self._packed.plan(key, self.part.nodes, self._constants)
         if renewed is not None:
             return renewed, set()
-        with self._binding(arrays, address_of is engine.address_of) as binder:
+        with self._binding(arrays) as binder:
             plan = self._tier.timed(None, lambda: self._lowered(binder, key, address_of))
         return plan, binder.valued
 
     @contextmanager
-    def _binding(self, arrays: Sequence[Array], measuring: bool) -> Iterator[Binder]:
+    def _binding(self, arrays: Sequence[Array]) -> Iterator[Binder]:
         """A binder that reuses the lowering records of an earlier one, and whose own records are kept for the next."""
         plans, about = self._packed.shared.plans, (self._about, *((array.shape, array.dtype) for array in arrays))
         records = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
                                       for step in self._fused})  # fmt: skip
         binder = Binder(
             self.part, arrays, self._constants, self._step, self._packed, self._halves, BareContext(self._opsets),
-            self._precise, self._follows, measuring, records,
+            self._precise, self._follows, records,
         )  # fmt: skip
         try:
             yield binder
@@ -297,7 +297,7 @@ class Region:
         if type(self._plans.get(key)) is not Plan:
             return None
         if self._inner is None or self._inner[0] != key:
-            with self._lock, self._binding(arrays, measuring=False) as binder:
+            with self._lock, self._binding(arrays) as binder:
                 plan = self._finished(binder, engine.address_of)
                 self._inner = key, InnerValues(plan, places_of(binder), steps_of(binder))
         return self._inner[1]

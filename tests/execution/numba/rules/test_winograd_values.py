@@ -1,12 +1,15 @@
 """A pixel that is not finite, or very large, changes what reads it and nothing else, Winograd's way too."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 
 import onnxlab
-from onnxlab.execution.numba.plan import autotune
 from onnxlab.execution.numba.provider import NumbaProvider
+from onnxlab.execution.numba.rules.onnx import conv
+from tests.execution.support.internals import plans_of
+from tests.execution.support.regions import Both
 
 
 def convolution(rng, channels, out_channels, size, pads, residual):
@@ -24,8 +27,8 @@ def convolution(rng, channels, out_channels, size, pads, residual):
 
 @pytest.fixture
 def winograd(monkeypatch):
-    """Every convolution that suits is done Winograd's way."""
-    monkeypatch.setattr(autotune, "remembered", lambda key: "winograd" if key[0] == "winograd" else None)
+    """Every convolution of 3×3 is done Winograd's way."""
+    monkeypatch.setattr(conv, "suits", lambda window, *_: window.kernel == (3, 3))
 
 
 def both(model, x):
@@ -75,3 +78,12 @@ def test_several_odd_pixels_in_a_batch(winograd):
     np.testing.assert_array_equal(np.isnan(compiled), np.isnan(plain))
     far = np.abs(np.nan_to_num(plain)) < 100
     assert np.abs(np.nan_to_num(compiled) - np.nan_to_num(plain))[far].max() < 1e-3
+
+
+@pytest.mark.parametrize(("channels", "size", "gains"), [(64, 28, True), (64, 4, False), (8, 28, False)])
+def test_small_images_and_few_channels_are_convolved_directly(channels, size, gains):
+    model = convolution(np.random.default_rng(3), channels, channels, (size, size), [1, 1, 1, 1], False)
+    both = Both(onnx.load_from_string(model))
+    both.run({"x": np.zeros((1, channels, size, size), np.float32)})
+    (plan,) = plans_of(both.regions()[0]).values()
+    assert plan.records == (5 if gains else 3)

@@ -152,7 +152,7 @@ def _product(
         x, offsets, length, columns, target, 1, pixels(target).offsets(len(target.shape) - 1), batches,
         constant=matrix, key=("conv", *key, group), groups=group,
         bias=None if bias is None else bias.reshape(group, columns).astype(np.float32),
-        window=geometry if suits(geometry, channels, out_channels, group) else None,
+        window=geometry if suits(geometry, target.shape[0], channels, out_channels, group) else None,
     )  # fmt: skip
 
 
