@@ -35,6 +35,7 @@ from onnxlab.execution.program.loop_body import LoopGrowth
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.infer.facts.policy import refined_by_type
 from onnxlab.shapes import UNKNOWN, Fact
 
 FactOf = Callable[[int], Fact]
@@ -296,13 +297,14 @@ class ScopeCompiler(ScopeNames):
 
     def _invariant(self, owner: NodeView, body: ScopeView) -> dict[str, int]:
         """Inputs of a body that hold the same initializer whenever it runs."""
-        pairs = invariant_inputs(owner, body)
-        values = {carried: self.invariant.get(source, self.ids[source]) for carried, source in pairs}
+        values = {
+            carried: self.invariant.get(source, self.ids[source]) for carried, source in invariant_inputs(owner, body)
+        }
         return {carried: value for carried, value in values.items() if value in self.persistent}
 
     def body(self, inputs: tuple[str, ...], captures: tuple[str, ...], owner: NodeView | None = None) -> ProgramBody:
         """This scope as a body of a node, or a function, that reads `captures` from outside."""
-        facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
+        facts = map(refined_by_type, map(self.compiler.fact, self.scope.output_ids), self.scope.output_types)
         watched = self.compiler.watched.get(self.scope.id, ())
         outputs, growth = list(self.scope.outputs), list[LoopGrowth]()
         if owner is not None and not self.compiler.watched and inputs == self.scope.inputs:
@@ -315,7 +317,7 @@ class ScopeCompiler(ScopeNames):
         def make() -> Program:
             return self.program(feeds, (*outputs, *(name for name, _ in watched)))
 
-        return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
+        return ProgramBody(inputs, self.scope.outputs, captures, tuple(facts), make, self.compiler.folder,
                            [value for _, value in watched], growth)  # fmt: skip
 
     def _captured_names(self) -> Counter[str]:

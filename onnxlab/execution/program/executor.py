@@ -141,7 +141,7 @@ class ProgramBody:
         inputs: names of the formal inputs.
         outputs: names of the outputs.
         captures: names of the outer values that it reads.
-        output_facts: declared types of the outputs.
+        output_facts: inferred types of the outputs, with what the file declares of them where inference knows less.
         folder: results of constant instructions.
         growth: the inputs that the program does not take, since it makes the items that are appended to them.
 

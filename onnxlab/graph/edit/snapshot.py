@@ -100,6 +100,7 @@ class ScopeView:
         opsets: opset version by domain ("" is ai.onnx) that nodes inside use.
         attribute_defaults: formal attributes of a function that have a default value.
         attribute_names: formal attributes of a function without default.
+        output_types: serialized types of the outputs as a node's body declares them; empty for other scopes.
     """
 
     id: int
@@ -116,6 +117,7 @@ class ScopeView:
     opsets: Mapping[str, int]
     attribute_defaults: Mapping[str, Any] = field(default_factory=dict)
     attribute_names: tuple[str, ...] = ()
+    output_types: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,7 +257,7 @@ class Snapshots:
             tuple(values[vid].name for vid in scope.inputs), tuple(values[vid].name for vid in scope.outputs),
             tuple(scope.inputs), tuple(scope.outputs),
             {values[vid].name: vid for vid in self._initializer_ids(scope)}, nodes, self._captures(scope), opset,
-            defaults, names,
+            defaults, names, _output_types(scope),
         )  # fmt: skip
         self._scopes[scope.id] = view
         return view
@@ -321,3 +323,9 @@ class _Shared(dict[int, "np.ndarray[Any, Any]"]):
 
 
 __all__ = ["AttributeRef", "BodyRef", "NodeView", "ScopeView", "Snapshot", "SnapshotAttributes", "Snapshots"]
+
+
+def _output_types(scope: Scope) -> tuple[bytes, ...]:
+    if not scope.parent:
+        return (b"",) * len(scope.outputs)
+    return tuple(info.type.SerializeToString() for info in scope.proto.output)

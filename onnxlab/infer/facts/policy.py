@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import onnx
+
+from onnxlab.infer.facts.type_protos import fact_of_type
 from onnxlab.shapes import (
     UNKNOWN,
+    VARIES,
     Dim,
     Expr,
     Fact,
@@ -79,6 +83,11 @@ def refined(fact: Fact, other: Fact) -> Fact:
         case (OptionalFact(), OptionalFact()):
             return OptionalFact(refined(fact.elem, other.elem))
     return fact
+
+
+def refined_by_type(fact: Fact, declared: bytes) -> Fact:
+    """`fact` with what it leaves open taken from a serialized type."""
+    return refined(fact, fact_of_type(onnx.TypeProto.FromString(declared), lambda _: VARIES))
 
 
 def _refined_shape(shape: Shape | None, other: Shape | None) -> Shape | None:
