@@ -5,7 +5,7 @@ The provider compiles parts into steps, one per node, so that each value can be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -198,7 +198,7 @@ def _kernel_step(
             kind = type(error) if isinstance(error, RunError) else RunError
             raise kind(f"{node.label} (Constant): {error}", node.label) from error
         return Step(node.label, "Constant", node.id, _unused, (), node.outputs, constants=(constant,))
-    call: Callable[..., Any] = partial(kernel.function, **keywords) if keywords else kernel.function
+    call = kernel.of(keywords)
     into = partial(kernel.into, **keywords) if kernel.into is not None and keywords else kernel.into
     return Step(
         node.label,

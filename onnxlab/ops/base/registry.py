@@ -15,6 +15,8 @@ A kernel computes outputs from arrays:
   (ufuncs return such) counts as an array of rank 0; a sequence is a list, an empty optional None, a map a dict.
 * Arrays are read-only: a kernel never writes to an input, and may return an input or a view of one. Only the form
   that is registered with `in_place` gets one to overwrite.
+* With `bound=True` the function takes the attributes alone, and returns the function of the inputs: what it makes of
+  attributes, which never change, it makes once for a node.
 * With `context=True` the first argument is the `RunContext`: to claim memory before allocating (`reserve`), to
   be stoppable in long loops (`check`), to run bodies, and to know which outputs are wanted.
 * Floating-point warnings are the caller's: the executor runs kernels under `np.errstate(all="ignore")`.
@@ -31,7 +33,7 @@ import pkgutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -53,7 +55,7 @@ class KernelEntry:
     `context` says whether the first argument is the RunContext, `custom` whether a user registered it.
     `into`, where there is one, is called as the kernel with an array `out` in front, which is the input at one of the
     places `in_place` and may be overwritten: see `in_place`. `windowed` takes the input at `window_place` as a
-    `StoredOperand`: see `windowed`.
+    `StoredOperand`: see `windowed`. `bind`, where there is one, makes the kernel of a node's attributes.
     """
 
     domain: str
@@ -66,6 +68,21 @@ class KernelEntry:
     in_place: tuple[int, ...] = ()
     windowed: Function | None = None
     window_place: int = 0
+    bind: Function | None = None
+
+    def of(self, attributes: Attributes) -> Function:
+        """The kernel of a node with these attributes, to be called with the inputs."""
+        if self.bind is None:
+            return partial(self.function, **attributes) if attributes else self.function
+        bind, bound = self.bind, None
+
+        def call(*inputs: Any) -> Any:
+            nonlocal bound
+            if bound is None:  # not before a run: a node that never runs costs nothing, and errors are the run's
+                bound = bind(**attributes)
+            return bound(*inputs)
+
+        return call
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +148,24 @@ _loaded = False
 _generation = 0
 
 
-def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False) -> Callable[[F], F]:
+def kernel(
+    op_type: str, since: int = 1, domain: str = "", context: bool = False, bound: bool = False
+) -> Callable[[F], F]:  # fmt: skip
     """Register the decorated function as kernel of an operator from version `since` of `domain` on.
 
     The kernel serves every later version too, up to the next one that has a kernel of its own.
+
+    Args:
+        context: whether the first argument is the RunContext.
+        bound: whether the function takes the attributes alone, and returns the function of the inputs.
     """
 
     def add(function: F) -> F:
-        _kernels.add(KernelEntry(domain, op_type, since, function, context))
+        if bound:
+            whole = lambda *inputs, **attributes: function(**attributes)(*inputs)  # noqa: E731
+            _kernels.add(KernelEntry(domain, op_type, since, whole, context, bind=function))
+        else:
+            _kernels.add(KernelEntry(domain, op_type, since, function, context))
         return function
 
     return add

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import like, same
 from onnxlab.ops.base.traits import OpTraits, traits
@@ -90,10 +90,11 @@ def labels(texts: Sequence[str] | None, numbers: Sequence[int] | None) -> Array:
     return strings(list(texts), (len(texts),)) if texts else np.asarray(numbers or (), np.int64)
 
 
-@kernel("Scaler", domain=DOMAIN)
-def scaler(x: Array, offset: Sequence[float] = (0.0,), scale: Sequence[float] = (1.0,)) -> Array:
+@kernel("Scaler", domain=DOMAIN, bound=True)
+def scaler(offset: Sequence[float] = (0.0,), scale: Sequence[float] = (1.0,)) -> Callable[[Array], Array]:
     """(X − offset) · scale, for all features or each."""
-    return ((x - np.asarray(offset, np.float32)) * np.asarray(scale, np.float32)).astype(np.float32)
+    shift, factor = np.asarray(offset, np.float32), np.asarray(scale, np.float32)
+    return lambda x: ((x - shift) * factor).astype(np.float32, copy=False)
 
 
 @kernel("Normalizer", domain=DOMAIN)
@@ -120,24 +121,27 @@ def binarizer(x: Array, threshold: float = 0.0) -> Array:
     return (x > threshold).astype(x.dtype)
 
 
-@kernel("Imputer", domain=DOMAIN)
+@kernel("Imputer", domain=DOMAIN, bound=True)
 def imputer(
-    x: Array,
     imputed_value_floats: Sequence[float] | None = None,
     imputed_value_int64s: Sequence[int] | None = None,
     replaced_value_float: float = 0.0,
     replaced_value_int64: int = 0,
-) -> Array:
+) -> Callable[[Array], Array]:
     """X with one value (which may be NaN) replaced, by one other or by one for each feature."""
-    if x.dtype.kind == "f":
-        new, old = remembered(_imputed, imputed_value_floats, x.dtype.char), x.dtype.type(replaced_value_float)
-        return np.where(np.isnan(x) if old != old else x == old, _for_features(new, x), x)
-    return np.where(x == replaced_value_int64, _for_features(np.asarray(imputed_value_int64s, x.dtype), x), x)
+    of_nan = replaced_value_float != replaced_value_float
 
+    @cache
+    def replacing(dtype: np.dtype[Any]) -> tuple[Any, Array]:
+        if dtype.kind == "f":
+            return dtype.type(replaced_value_float), np.asarray(imputed_value_floats, dtype)
+        return replaced_value_int64, np.asarray(imputed_value_int64s, dtype)
 
-def _imputed(values: Sequence[float], dtype: str) -> Array:
-    """The imputed values in the type of the features."""
-    return np.asarray(values, dtype)
+    def impute(x: Array) -> Array:
+        old, new = replacing(x.dtype)
+        return np.where(x != x if of_nan and x.dtype.kind == "f" else x == old, _for_features(new, x), x)
+
+    return impute
 
 
 def _for_features(new: Array, x: Array) -> Array:
@@ -162,16 +166,19 @@ def feature_vectorizer(*inputs: Array, inputdimensions: Sequence[int] | None = N
 _NAN = ("NaN",)  # the key of NaN, which is not equal to itself
 
 
-def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Array:
-    """Every element looked up; NaN is a key like any other."""
-    keys = x.reshape(-1).tolist()
-    if x.dtype.kind == "f":
-        nan = table.get(_NAN, default)
-        mapped = [nan if key != key else table.get(key, default) for key in keys]
-    else:
-        mapped = [*map(table.get, keys, repeat(default))]
-    result: Array = np.fromiter(mapped, dtype, len(mapped))
-    return result.reshape(x.shape)
+def _mapping(table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """A function that looks every element up; NaN is a key like any other."""
+    get, nan, otherwise = table.get, table.get(_NAN, default), repeat(default)
+
+    def mapped(x: Array) -> Array:
+        keys = x.ravel().tolist()
+        values: Iterable[Any] = map(get, keys, otherwise)
+        if _NAN in table and x.dtype.kind == "f":
+            values = [nan if key != key else value for key, value in zip(keys, values, strict=False)]
+        result: Array = np.fromiter(values, dtype, len(keys))
+        return result if x.ndim == 1 else result.reshape(x.shape)
+
+    return mapped
 
 
 def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:
@@ -180,51 +187,38 @@ def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:
     return {_NAN if isinstance(key, float) and key != key else key: value for key, value in pairs}
 
 
-@kernel("CategoryMapper", domain=DOMAIN)
+_TEXTS, _NUMBERS = np.dtype(object), np.dtype(np.int64)
+
+
+def _either(to_texts: Callable[[Array], Array], to_numbers: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Numbers to strings, and what are no numbers to numbers."""
+    return lambda x: (to_texts if x.dtype.kind in "iu" else to_numbers)(x)
+
+
+@kernel("CategoryMapper", domain=DOMAIN, bound=True)
 def category_mapper(
-    x: Array,
     cats_int64s: Sequence[int],
     cats_strings: Sequence[str],
     default_int64: int = -1,
     default_string: str = "_Unused",
-) -> Array:
+) -> Callable[[Array], Array]:
     """Strings to their integers, or integers to their strings."""
-    if x.dtype.kind in "iu":
-        return _map(x, dict(zip(cats_int64s, cats_strings, strict=True)), default_string, np.dtype(object))
-    return _map(x, dict(zip(cats_strings, cats_int64s, strict=True)), default_int64, np.dtype(np.int64))
+    pairs = [*zip(cats_int64s, cats_strings, strict=True)]
+    to_texts: dict[Hashable, str] = dict(pairs)
+    to_numbers: dict[Hashable, int] = {text: number for number, text in pairs}
+    return _either(_mapping(to_texts, default_string, _TEXTS), _mapping(to_numbers, default_int64, _NUMBERS))
 
 
-@kernel("LabelEncoder", since=4, domain=DOMAIN)
+@kernel("LabelEncoder", since=4, domain=DOMAIN, bound=True)
 def label_encoder(
-    x: Array,
-    default_float: float = -0.0,
-    default_int64: int = -1,
-    default_string: str = "_Unused",
-    default_tensor: Array | None = None,
-    keys_floats: Sequence[float] | None = None,
-    keys_int64s: Sequence[int] | None = None,
-    keys_strings: Sequence[str] | None = None,
-    keys_tensor: Array | None = None,
-    values_floats: Sequence[float] | None = None,
-    values_int64s: Sequence[int] | None = None,
-    values_strings: Sequence[str] | None = None,
+    default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
+    default_tensor: Array | None = None, keys_floats: Sequence[float] | None = None,
+    keys_int64s: Sequence[int] | None = None, keys_strings: Sequence[str] | None = None,
+    keys_tensor: Array | None = None, values_floats: Sequence[float] | None = None,
+    values_int64s: Sequence[int] | None = None, values_strings: Sequence[str] | None = None,
     values_tensor: Array | None = None,
-) -> Array:
+) -> Callable[[Array], Array]:  # fmt: skip
     """Every element replaced by the value of its key, or by the default of the values' type."""
-    table, default, dtype = remembered(
-        _encoding, default_float, default_int64, default_string, default_tensor, keys_floats, keys_int64s,
-        keys_strings, keys_tensor, values_floats, values_int64s, values_strings, values_tensor,
-    )  # fmt: skip
-    return _map(x, table, default, dtype)
-
-
-def _encoding(
-    default_float: float, default_int64: int, default_string: str, default_tensor: Array | None,
-    keys_floats: Sequence[float] | None, keys_int64s: Sequence[int] | None, keys_strings: Sequence[str] | None,
-    keys_tensor: Array | None, values_floats: Sequence[float] | None, values_int64s: Sequence[int] | None,
-    values_strings: Sequence[str] | None, values_tensor: Array | None,
-) -> tuple[dict[Hashable, Any], Any, np.dtype[Any]]:  # fmt: skip
-    """(values by key, that of other keys, their type) of a LabelEncoder."""
     keys: Sequence[Any] = ()
     if keys_tensor is not None:
         keys = keys_tensor.reshape(-1).tolist()
@@ -244,11 +238,11 @@ def _encoding(
         dtype, values, default = np.dtype(np.int64), list(values_int64s or ()), default_int64
     if default_tensor is not None:
         default = default_tensor.reshape(-1).tolist()[0]
-    return _table(keys, values), default, dtype
+    return _mapping(_table(keys, values), default, dtype)
 
 
-@kernel("LabelEncoder", since=2, domain=DOMAIN)
-def label_encoder_2(x: Array, keys_floats: Sequence[float] | None = None, **attributes: Any) -> Array:
+@kernel("LabelEncoder", since=2, domain=DOMAIN, bound=True)
+def label_encoder_2(keys_floats: Sequence[float] | None = None, **attributes: Any) -> Callable[[Array], Array]:
     """LabelEncoder as from version 4 on, but NaN is no key."""
     if keys_floats is not None:
         places = [place for place, key in enumerate(keys_floats) if key == key]
@@ -256,52 +250,47 @@ def label_encoder_2(x: Array, keys_floats: Sequence[float] | None = None, **attr
         for name in ("values_floats", "values_int64s", "values_strings"):
             if attributes.get(name) is not None:
                 attributes[name] = [attributes[name][place] for place in places]
-    return label_encoder(x, keys_floats=keys_floats, **attributes)
+    return label_encoder(keys_floats=keys_floats, **attributes)
 
 
-@kernel("LabelEncoder", since=1, domain=DOMAIN)
+@kernel("LabelEncoder", since=1, domain=DOMAIN, bound=True)
 def label_encoder_1(
-    x: Array, classes_strings: Sequence[str], default_int64: int = -1, default_string: str = "_Unused"
-) -> Array:
+    classes_strings: Sequence[str], default_int64: int = -1, default_string: str = "_Unused"
+) -> Callable[[Array], Array]:
     """Strings to their place in the list, or places to strings."""
-    if x.dtype.kind in "iu":
-        return _map(x, dict(enumerate(classes_strings)), default_string, np.dtype(object))
-    places: dict[Hashable, int] = {text: place for place, text in enumerate(classes_strings)}
-    return _map(x, places, default_int64, np.dtype(np.int64))
+    return category_mapper(range(len(classes_strings)), classes_strings, default_int64, default_string)
 
 
-@kernel("OneHotEncoder", domain=DOMAIN)
+@kernel("OneHotEncoder", domain=DOMAIN, bound=True)
 def one_hot_encoder(
-    x: Array,
     cats_int64s: Sequence[int] | None = None,
     cats_strings: Sequence[str] | None = None,
     zeros: int = 1,
-) -> Array:
+) -> Callable[[Array], Array]:
     """float32 with a new last axis: 1 at the category's place, zeros for an unknown one unless that is an error."""
-    places = remembered(_places, cats_int64s or cats_strings or ())
-    count = len(cats_int64s or cats_strings or ())
-    values = x.astype(np.int64) if cats_int64s else x
-    columns = [*map(places.get, values.reshape(-1).tolist(), repeat(count))]
-    if not zeros and count in columns:
-        raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
-    if count <= _FEW:
-        return remembered(_one_hot_rows, count).take(columns, axis=0).reshape(*x.shape, count)
-    hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is for unknown categories
-    hot[range(len(columns)), columns] = 1
-    return np.ascontiguousarray(hot[:, :count]).reshape(*x.shape, count)
+    categories: Sequence[Hashable] = cats_int64s or cats_strings or ()
+    count = len(categories)
+    places = {category: place for place, category in enumerate(categories)}  # of one that is listed twice, the last
+    rows = np.eye(count + 1, count, dtype=np.float32) if count <= _FEW else None
+
+    def encode(x: Array) -> Array:
+        values = x
+        if cats_int64s:
+            with np.errstate(all="ignore"):
+                values = x.astype(np.int64)
+        columns = [*map(places.get, values.ravel().tolist(), repeat(count))]
+        if not zeros and count in columns:
+            raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
+        if rows is not None:
+            return rows.take(columns, axis=0).reshape(*x.shape, count)
+        hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is for unknown categories
+        hot[range(len(columns)), columns] = 1
+        return np.ascontiguousarray(hot[:, :count]).reshape(*x.shape, count)
+
+    return encode
 
 
 _FEW = 64  # categories whose rows are kept
-
-
-def _one_hot_rows(count: int) -> Array:
-    """The row of each category, and zeros for unknown ones."""
-    return np.eye(count + 1, count, dtype=np.float32)
-
-
-def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:
-    """The column of each category: of one that is listed twice, the last."""
-    return {category: place for place, category in enumerate(categories)}
 
 
 def _written(value: Any) -> str:
@@ -514,17 +503,14 @@ def _one_hot_encoder_bytes(attributes: Mapping[str, Any], x: Any) -> int:
     return int(x.size * len(categories) * 4)
 
 
-traits(
-    "Binarizer CategoryMapper FeatureVectorizer Imputer",
-    OpTraits(category="elementwise", shape="shapes", flops=1),
-    "ai.onnx.ml",
-)
+traits("Binarizer FeatureVectorizer", OpTraits(category="elementwise", shape="shapes", flops=1), "ai.onnx.ml")
+traits("CategoryMapper Imputer", OpTraits(category="elementwise", shape="shapes", flops=1, quiet=True), "ai.onnx.ml")
 traits("CastMap DictVectorizer", OpTraits(category="sequence", shape="other", flops=1), "ai.onnx.ml")
 traits("LabelEncoder", OpTraits(category="text", shape="shapes", flops=1, quiet=True), "ai.onnx.ml")
 traits("Normalizer Scaler", OpTraits(category="normalization", shape="shapes", flops=1), "ai.onnx.ml")
 traits(
     "OneHotEncoder",
-    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_one_hot_encoder_bytes),
+    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_one_hot_encoder_bytes, quiet=True),
     "ai.onnx.ml",
 )
 traits("ZipMap", OpTraits(category="sequence", shape="other", flops=1, quiet=True, fresh=True), "ai.onnx.ml")

@@ -63,11 +63,11 @@ def test_every_schema_of_onnx_has_a_kernel_that_takes_its_inputs_and_attributes(
 
 def missing(kernel, raw):
     """Attributes that a kernel does not take, and "inputs" where it takes too few."""
-    parameters = inspect.signature(kernel.function).parameters
+    parameters = inspect.signature(kernel.bind or kernel.function).parameters
     kinds = {parameter.kind for parameter in parameters.values()}
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         yield from (name for name in raw.attributes if name not in parameters)
-    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+    if inspect.Parameter.VAR_POSITIONAL not in kinds and kernel.bind is None:
         positional = [p for p in parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
         if len(positional) - kernel.context < raw.max_input:
             yield "inputs"

@@ -46,6 +46,42 @@ def test_counts_of_ngrams(skip, lengths, shape):
             )
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.int32, str])
+@pytest.mark.parametrize("spread", [1, 1 << 20])
+def test_counts_of_many_ngrams(kind, spread):
+    """More pairs of items than a table has room for, and numbers too far apart for one."""
+    rng = np.random.default_rng(0)
+    items = rng.permutation(400) * spread - 5
+    pool = [*items.tolist(), *rng.choice(items, 1200).tolist(), *rng.choice(items, 60).tolist()]
+    bounds = [0, 400, 1600]
+    count = len({tuple(pool[place : place + 2]) for place in range(400, 1600, 2)})
+    indexes = rng.permutation(400 + count + 20).tolist()
+    ends = [-5 - 1, np.iinfo(np.int32).max, np.iinfo(np.int32).min, *pool[400:404]]
+    rows = np.array([rng.choice(pool, 40), [*ends, *pool[-33:]]])
+    if kind is str:
+        rows, pool = rows.astype(str).astype(object), [*map(str, pool)]
+    else:
+        rows = rows.astype(kind)
+    counts = call("TfIdfVectorizer", rows, min_gram_length=1, max_gram_length=3, mode="TF", max_skip_count=1,
+                  ngram_counts=bounds, ngram_indexes=indexes,
+                  **{"pool_strings" if kind is str else "pool_int64s": pool})  # fmt: skip
+    for row, items in zip(counts, rows.tolist(), strict=True):
+        np.testing.assert_array_equal(row, counted(items, pool, bounds, indexes, range(1, 4), 1))
+
+
+def test_numbers_at_the_ends_of_their_type_are_no_items():
+    rows = np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max, 3, -2, 3])
+    counts = call("TfIdfVectorizer", rows, min_gram_length=1, max_gram_length=1, mode="TFIDF", max_skip_count=0,
+                  ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[3, -2], weights=[0.5, 2.0])  # fmt: skip
+    np.testing.assert_array_equal(counts, np.float32([1, 2]))
+
+
+@pytest.mark.parametrize("y", [np.array(["x", 2], object), np.array("x", object), np.array([3, 4], object)])
+def test_what_is_no_string_is_joined_as_one(y):
+    joined = call("StringConcat", np.array([1, "b"], object), y)
+    np.testing.assert_array_equal(joined, [f"1{y.flat[0]}", f"b{y.flat[-1]}"])
+
+
 def test_labels_of_two_nodes_stay_apart():
     x = np.array([["a", "b"], ["c", "a"]], object)
     keys, first, second = ["a", "b"], [1, 2], [7, 8]

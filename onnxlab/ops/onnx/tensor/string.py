@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
-from itertools import chain, pairwise, repeat
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -18,9 +19,9 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.ops.onnx.tensor.ngrams import GramTree, columns_of
 from onnxlab.shapes import Fact, TensorFact
 
 
@@ -32,20 +33,35 @@ def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
 
 def texts(x: Array) -> list[str]:
     """The elements as a flat list; what is no string becomes one."""
-    items: list[str] = (x if x.ndim == 1 else x.reshape(-1)).tolist()
-    return items if _STRINGS.issuperset(map(type, items)) else [*map(str, items)]
+    items: list[str] = x.ravel().tolist()
+    return items if _are_strings(items) else [*map(str, items)]
 
 
 _STRINGS = frozenset((str,))
+_JOINED = 1 << 12
+"""The most items that are joined to see whether all are strings, which takes a third of looking at their types."""
+
+
+def _are_strings(items: list[Any]) -> bool:
+    if len(items) > _JOINED:
+        return _STRINGS.issuperset(map(type, items))
+    try:
+        "".join(items)
+    except TypeError:
+        return False
+    return True
 
 
 @kernel("StringConcat", since=20)
 def string_concat(x: Array, y: Array) -> Array:
     """X + Y, elementwise; the shapes broadcast."""
-    if x.shape == y.shape:
-        return strings([*map(add, texts(x), texts(y))], x.shape)
-    if y.ndim == 0:  # a suffix
-        return strings([*map(add, texts(x), repeat(str(y[()])))], x.shape)
+    if x.ndim and y.dtype == x.dtype == object:
+        try:
+            joined = x + y
+        except TypeError:  # of a string and another object
+            joined = x
+        if joined is not x and _are_strings(joined.ravel().tolist()):
+            return joined
     left, right = np.broadcast_arrays(x, y)
     return strings([*map(add, texts(left), texts(right))], left.shape)
 
@@ -61,11 +77,12 @@ def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> 
     parts = [text.split(separator, most) if text else [] for text in texts(x)]
     lengths = [*map(len, parts)]
     width = max(lengths, default=0)
-    for part, length in zip(parts, lengths, strict=True):
-        if length < width:
+    if width > min(lengths, default=0):
+        for part, length in zip(parts, lengths, strict=True):
             part += [""] * (width - length)
     counts = np.array(lengths, np.int64)
-    return strings([*chain.from_iterable(parts)], (*x.shape, width)), counts.reshape(x.shape)
+    words = np.fromiter(chain.from_iterable(parts), object, width * len(parts))
+    return words.reshape(*x.shape, width), counts.reshape(x.shape)
 
 
 @kernel("RegexFullMatch", since=20)
@@ -76,12 +93,12 @@ def regex_full_match(x: Array, pattern: str) -> Array:
         ValueError: the pattern is no regular expression.
     """
     matches, known = _compiled(pattern)
-    items = texts(x)
-    answers = [*map(known.get, items)]
-    if None in answers:
-        answers = [matches(text) if answer is None else answer for text, answer in zip(items, answers, strict=True)]
-    matched = np.array(answers, bool)
-    return matched if x.ndim == 1 else matched.reshape(x.shape)
+    items: list[Any] = x.ravel().tolist()
+    try:
+        answers = bytearray([*map(known.get, items)])  # type: ignore[list-item]
+    except TypeError:  # of an answer that is not known, or an item that cannot be a key
+        answers = bytearray([matches(text) for text in texts(x)])
+    return np.frombuffer(answers, bool).reshape(x.shape)
 
 
 _SHORT, _MOST = 64, 4096
@@ -133,33 +150,33 @@ def _whole(matches: Callable[[str], Any]) -> tuple[Callable[[str], bool], Mappin
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 
 
-@kernel("StringNormalizer", since=10)
+@kernel("StringNormalizer", since=10, bound=True)
 def string_normalizer(
-    x: Array,
     case_change_action: str = "NONE",
     is_case_sensitive: int = 0,
     locale: str = "",
     stopwords: Sequence[str] | None = None,
-) -> Array:
+) -> Callable[[Array], Array]:
     """[C] or [1, C] words without the stop words, in lower or upper case; one empty word where none is left."""
-    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
-        raise ValueError(f"X has shape {x.shape}: expected [C] or [1, C]")
-    words = texts(x)
-    if stopwords and is_case_sensitive:
-        stopped = set(stopwords)
-        words = [word for word in words if word not in stopped]
-    elif stopwords:
-        stopped = {word.lower() for word in stopwords}
-        words = [word for word in words if word.lower() not in stopped]
     if case_change_action not in _CASES:
         raise ValueError(f"case_change_action is {case_change_action!r}: expected NONE, LOWER or UPPER")
-    words = [*map(_CASES[case_change_action], words)] or [""]
-    return strings(words, (1, len(words)) if x.ndim == 2 else (len(words),))
+    change, fold = _CASES[case_change_action], str if is_case_sensitive else str.lower
+    stopped = {fold(word) for word in stopwords or ()}
+
+    def normalize(x: Array) -> Array:
+        if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+            raise ValueError(f"X has shape {x.shape}: expected [C] or [1, C]")
+        words = texts(x)
+        if stopped:
+            words = [word for word in words if fold(word) not in stopped]
+        words = [*map(change, words)] or [""]
+        return strings(words, (1, len(words)) if x.ndim == 2 else (len(words),))
+
+    return normalize
 
 
-@kernel("TfIdfVectorizer", since=9)
+@kernel("TfIdfVectorizer", since=9, bound=True)
 def tf_idf_vectorizer(
-    x: Array,
     max_gram_length: int,
     max_skip_count: int,
     min_gram_length: int,
@@ -169,30 +186,37 @@ def tf_idf_vectorizer(
     pool_int64s: Sequence[int] | None = None,
     pool_strings: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
-) -> Array:
+) -> Callable[[Array], Array]:
     """Counts of n-grams in [C] or [N, C], with up to max_skip_count items skipped between two: float32[…, vocabulary].
 
     Mode TFIDF multiplies the counts by the weights; IDF takes the weight of each n-gram that occurs.
     """
     pool = pool_strings if pool_strings is not None else pool_int64s or ()
-    columns, width = remembered(_columns, pool, ngram_counts, ngram_indexes)
-    rows = x.reshape(1, -1) if x.ndim < 2 else x
-    chosen = _chosen(rows, columns, width, range(min_gram_length, max_gram_length + 1), max_skip_count)
-    counts: Array = np.bincount(chosen, minlength=len(rows) * (width + 1)).reshape(len(rows), width + 1)[:, :width]
-    if mode != "TF":
-        weight = remembered(_weights, width, ngram_indexes, weights)
-        counts = np.multiply(counts > 0 if mode == "IDF" else counts.astype(np.float32), weight)
-    return counts.astype(np.float32, copy=False).reshape(*x.shape[:-1], width)
+    width = max(ngram_indexes, default=-1) + 1
+    tree = GramTree(columns_of(pool, ngram_counts, ngram_indexes), width)
+    weight = None if mode == "TF" else _weights(width, ngram_indexes, weights)
+    large = weight is not None and not np.abs(weight).max(initial=0) < _LARGE
+
+    def vectorize(x: Array) -> Array:
+        rows = x.reshape(1, -1) if x.ndim < 2 else x
+        places = tree.columns(rows, min_gram_length, max_gram_length, max_skip_count)
+        if len(rows) > 1:
+            places += np.arange(len(rows))[:, None] * (width + 1)
+        counts: Array = np.bincount(places.ravel(), minlength=len(rows) * (width + 1))
+        counts = counts.reshape(len(rows), width + 1)[:, :width]
+        if mode == "IDF":
+            counts = counts > 0
+        numbers = counts.astype(np.float32)
+        if weight is not None:
+            with np.errstate(all="ignore") if large else nullcontext():
+                numbers *= weight
+        return numbers.reshape(*x.shape[:-1], width)
+
+    return vectorize
 
 
-def _columns(pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int]) -> tuple[dict[object, int], int]:
-    """({n-gram, or the item itself for one of length 1: its column}, number of columns)."""
-    numbers: dict[object, int] = {}
-    for length, (start, stop) in enumerate(pairwise([*counts, len(pool)]), 1):
-        for place in range(start, stop, length):
-            gram = pool[place] if length == 1 else tuple(pool[place : place + length])
-            numbers.setdefault(gram, len(numbers))
-    return {gram: indexes[number] for gram, number in numbers.items()}, max(indexes, default=-1) + 1
+_LARGE = 1e20
+"""Weights below it stay finite, times any count."""
 
 
 def _weights(width: int, indexes: Sequence[int], weights: Sequence[float] | None) -> Array:
@@ -201,31 +225,6 @@ def _weights(width: int, indexes: Sequence[int], weights: Sequence[float] | None
     if weights is not None:
         weight[list(indexes)] = weights
     return weight
-
-
-def _chosen(rows: Array, columns: Mapping[object, int], width: int, lengths: range, skip: int) -> Array:
-    """The places of all n-grams in a matrix of rows × (width + 1), the last column for those that are not known.
-
-    N-grams of a single item are counted once, since they have nothing to skip.
-    """
-    count, size = rows.shape
-    items = rows.reshape(-1).tolist()
-    grams: list[int] = []
-    reaches: list[int] = []
-    for distance in range(1, min(skip + 1, size) + 1):
-        for length in lengths:
-            if length > size or (length == 1 and distance > 1):
-                continue
-            parts = items if length == 1 else zip(*(items[part * distance :] for part in range(length)), strict=False)
-            grams += map(columns.get, parts, repeat(width))
-            reaches.append((length - 1) * distance)
-            grams += repeat(width, len(reaches) * len(items) - len(grams))
-    places = np.array(grams, np.int64).reshape(len(reaches), count, size)
-    for number, reach in enumerate(reaches):
-        if reach:  # n-grams that begin so near to the end of a row would go on in the next
-            places[number, :, max(0, size - reach) :] = width
-    places += np.arange(count)[:, None] * (width + 1)
-    return places.reshape(-1)
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------
@@ -257,4 +256,4 @@ traits("RegexFullMatch", OpTraits(category="text", shape="shapes", flops=1, quie
 traits("StringConcat", OpTraits(category="text", shape="shapes", flops=1, out_bytes=broadcast, quiet=True))
 traits("StringNormalizer", OpTraits(category="text", shape="data", flops=1, quiet=True))
 traits("StringSplit", OpTraits(category="text", shape="data", flops=1, out_bytes=_string_split_bytes, quiet=True))
-traits("TfIdfVectorizer", OpTraits(category="text", shape="shapes", flops=1, out_bytes=_tf_idf_bytes))
+traits("TfIdfVectorizer", OpTraits(category="text", shape="shapes", flops=1, out_bytes=_tf_idf_bytes, quiet=True))

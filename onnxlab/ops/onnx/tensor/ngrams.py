@@ -1,0 +1,129 @@
+"""N-grams as a tree of items: all places of an array go down one item at a time, together."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+
+from onnxlab.ops.base.kernel_helpers import Array
+
+Gram = tuple[Any, ...]
+_DENSE = 1 << 16
+"""The most entries of a table that has one for each pair of a node and an item; larger ones are searched."""
+
+
+def columns_of(pool: Sequence[Any], counts: Sequence[int], indexes: Sequence[int]) -> dict[Gram, int]:
+    """The column of each n-gram of a pool, in which `counts` says where those of each length begin."""
+    numbers: dict[Gram, int] = {}
+    for length, (start, stop) in enumerate(pairwise([*counts, len(pool)]), 1):
+        for place in range(start, stop, length):
+            numbers.setdefault(tuple(pool[place : place + length]), len(numbers))
+    return {gram: indexes[number] for gram, number in numbers.items()}
+
+
+class GramTree:
+    """N-grams of at least one item.
+
+    Args:
+        columns: the column of each.
+        width: the column of what is no n-gram.
+    """
+
+    def __init__(self, columns: Mapping[Gram, int], width: int) -> None:
+        items = {item: number for number, item in enumerate(dict.fromkeys(item for gram in columns for item in gram))}
+        self._items, self._unknown, self._width = items, len(items), width
+        self._first, self._numbers = _table(items)
+        self._levels: list[_Level] = []
+        nodes: dict[Gram, int] = {(): 0}
+        for depth in range(1, max(map(len, columns), default=0) + 1):
+            grams = dict.fromkeys(gram[:depth] for gram in columns if len(gram) >= depth)
+            level = {nodes[gram[:-1]] * (len(items) + 1) + items[gram[-1]]: gram for gram in grams}
+            self._levels.append(_Level(level, columns, len(nodes), len(items), width))
+            nodes = {gram: number for number, gram in enumerate(grams)}
+
+    def columns(self, rows: Array, least: int, most: int, skip: int) -> Array:
+        """[rows, n-grams]: the column of each in [rows, items], of these lengths, up to `skip` items between two.
+
+        N-grams of a single item are listed once, since they have nothing to skip.
+        """
+        numbers, size = self._numbered(rows), rows.shape[1]
+        parts = []
+        for distance in range(1, max(1, min(skip + 1, size)) + 1):
+            keys = nodes = numbers
+            for depth, level in enumerate(self._levels[:most]):
+                if depth:
+                    keys = nodes[:, :-distance] + numbers[:, depth * distance :]
+                if not keys.size:
+                    break
+                places = level.places(keys)
+                if depth + 1 >= least and (depth or distance == 1):
+                    parts.append(level.columns.take(places))
+                nodes = level.nodes.take(places)
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts, axis=1) if parts else np.full((len(rows), 0), self._width, np.intp)
+
+    def _numbered(self, rows: Array) -> Array:
+        """The number of each item."""
+        if self._numbers is not None and rows.dtype.kind in "iu":
+            return self._numbers.take(rows.astype(np.int64, copy=False) - self._first, mode="clip")
+        numbers = map(self._items.get, rows.ravel().tolist(), repeat(self._unknown))
+        return np.fromiter(numbers, np.intp, rows.size).reshape(rows.shape)
+
+
+def _table(items: Mapping[Any, int]) -> tuple[int, Array | None]:
+    """(one less than the least item, the number of each from there on, unknown ones at both ends): of whole numbers."""
+    if not items or not all(isinstance(item, int | np.integer) for item in items):
+        return 0, None
+    first, last = int(min(items)) - 1, int(max(items)) + 1
+    if last - first > _DENSE or first < -(1 << 63):
+        return 0, None
+    numbers = np.full(last - first + 1, len(items), np.intp)
+    numbers[np.array([*items]) - first] = [*items.values()]
+    return first, numbers
+
+
+class _Level:
+    """The pairs of a node of one depth and an item, and where they lead.
+
+    Args:
+        grams: what each pair of a node and an item leads to, by `node * (items + 1) + item`.
+        columns: the columns of those that are n-grams.
+        count: of nodes of this depth.
+        items: how many there are; this number itself stands for unknown ones.
+        width: the column of what is no n-gram.
+
+    Attributes:
+        nodes: first key of what is led to, by the place of the pair.
+        columns: its column.
+    """
+
+    def __init__(
+        self, grams: Mapping[int, Gram], columns: Mapping[Gram, int], count: int, items: int, width: int
+    ) -> None:  # fmt: skip
+        keys = sorted(grams)
+        order = {gram: number for number, gram in enumerate(grams.values())}
+        dead = (len(grams) * (items + 1),)
+        nodes = [order[grams[key]] * (items + 1) for key in keys]
+        ends = [columns.get(grams[key], width) for key in keys]
+        size = (count + 1) * (items + 1)
+        self._keys: Array | None = None
+        if size > _DENSE:
+            self._keys = np.array([*keys, -1])
+            self.nodes, self.columns = np.array([*nodes, *dead]), np.array([*ends, width])
+        else:
+            self.nodes, self.columns = np.full(size, dead), np.full(size, width)
+            self.nodes[keys], self.columns[keys] = nodes, ends
+
+    def places(self, keys: Array) -> Array:
+        """The places of keys in `nodes` and `columns`."""
+        if self._keys is None:
+            return keys
+        places = np.searchsorted(self._keys[:-1], keys)
+        return np.where(self._keys.take(places) == keys, places, len(self._keys) - 1)
