@@ -10,9 +10,8 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.matrix_products import bits, emit_pack, matrices, panels, table
 from onnxlab.execution.numba.machine.host import host
-from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.plan import SCRATCH
 from onnxlab.execution.numba.plan.views import Array, View
 

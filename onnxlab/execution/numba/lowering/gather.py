@@ -6,9 +6,8 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.builder import FAULT, PlanBuilder, Word
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, dense
 
 _UNIT = 1 << 15  # bytes from which a unit of its own is worthwhile
@@ -35,15 +34,14 @@ def emit_gather(builder: PlanBuilder, x: View, axis: int, indices: View, target:
     inner = prod(x.shape[axis + 1 :]) * x.dtype.itemsize
     outer, count = prod(x.shape[:axis]), indices.size
     unit = max(1, _UNIT // max(1, inner))
-    fault = builder.fault()
     values: dict[str, Word] = {
         "source": x.where, "target": target.where, "outer": outer, "count": count, "source_outer": source_outer,
         "target_outer": count * inner, "source_step": step, "target_step": inner, "size": x.shape[axis],
-        "indices": indices.where, "wide": int(indices.dtype.itemsize == 8), "inner": inner, "fault": fault.where,
+        "indices": indices.where, "wide": int(indices.dtype.itemsize == 8), "inner": inner, "fault": FAULT.where,
         "unit": unit,
     }  # fmt: skip
     work = outer * count * (2.0 + inner * 0.05)
-    builder.emit("gather", -(-outer * count // unit), values, [x, indices, fault], [target, fault], work=work)
+    builder.emit("gather", -(-outer * count // unit), values, [x, indices, FAULT], [target, FAULT], work=work)
 
 
 def emit_resample(builder: PlanBuilder, x: View, axis: int, places: Array, weights: Array) -> View:

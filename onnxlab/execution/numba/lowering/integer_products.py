@@ -11,10 +11,9 @@ import numpy as np
 from onnxlab.execution.numba.lowering.matrix_products import Product, pad_bias, panels, shared, words_of
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import FLOAT, INT, QUAD_ROWS, SHORT
-from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.copies import emit_clear, emit_copy
 from onnxlab.execution.numba.plan.memory import aligned
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.plan import SCRATCH
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Late, Packed

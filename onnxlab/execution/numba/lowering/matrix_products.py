@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.numba.machine.host import host
-from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.memory import aligned
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view, dense
 from onnxlab.execution.numba.plan.weight_packing import Packed, late
 from onnxlab.ops.base.window_geometry import Window

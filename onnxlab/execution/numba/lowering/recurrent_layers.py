@@ -13,8 +13,7 @@ from onnxlab.execution.numba.lowering.integer_products import pack_pairs, pack_q
 from onnxlab.execution.numba.lowering.matrix_products import bits, pack, panels, table
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import ACTIVATIONS, GRU, LSTM, RNN
-from onnxlab.execution.numba.plan.builder import PlanBuilder
-from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Key, Packed, late
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.matrix_products import Product, bits, emit_product
 from onnxlab.execution.numba.machine.host import host
-from onnxlab.execution.numba.plan.builder import PlanBuilder
-from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.plan.weight_packing import Packed, late
 from onnxlab.ops.base.window_geometry import Window

@@ -2,8 +2,8 @@
 
 Files:
     arena               The layout of the arena: buffers that are not alive at once share memory.
-    builder             Builders of plans: records with symbolic addresses come in, `finish` lays out the arena and
-                        links them.
+    builder             Plans while they are made: records with symbolic addresses in pieces, one for each step;
+                        `finish` links them.
     checkpoints         Runs after an edit begin where it begins to matter: the steps before it would do what they did
                         in the run before.
     copies              Copies as records: any strided view into any other, dims merged and put into the order that
@@ -16,8 +16,6 @@ Files:
     lowering_cache      Dependency-tracked memo of lowering: a later plan lowers again only the steps whose inputs an
                         edit touched.
     memory              Memory of runs: aligned, and the addresses of arrays in it.
-    pieces              Pieces of plans: the records of one step with symbolic addresses, and the words that they
-                        become.
     plan                Plans: records for the interpreter, linked for one set of input shapes, and one run of them.
     quantized_view      Quantized values inside a region: int16 with the zero point taken off, whatever their dtype
                         and zero point are.

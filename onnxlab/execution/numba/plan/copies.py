@@ -7,8 +7,7 @@ from math import prod
 
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import COPY_DIMS as DIMS
-from onnxlab.execution.numba.plan.builder import PlanBuilder
-from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.views import View
 
 _CLEARED = 65536

@@ -24,9 +24,8 @@ from onnxlab.execution.numba.machine.records import (
     UBYTE,
 )
 from onnxlab.execution.numba.machine.vector_operations import CODE
-from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.copies import merged
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, constant_view
 
 Operand: TypeAlias = "Chain | View | float"
@@ -161,7 +160,7 @@ def _emit_dims(
     code = np.array(program.instructions, np.int64)
     values: dict[str, Word] = {
         "target": places[0], "target_row": to[3], "program": builder.keep(code),  # type: ignore[dict-item]
-        "length": len(code) // 5, "operands": builder.table(words), "operand_count": len(layouts), "rows": rows,
+        "length": len(code) // 5, "operands": builder.piece.table(words), "operand_count": len(layouts), "rows": rows,
         "columns": columns, "size1": sizes[1], "size2": sizes[2], "to0": to[0], "to1": to[1], "to2": to[2],
         "tile_rows": tile_rows, "tile_columns": tile_columns, "row_items": row_items, "column_items": column_items,
         "unit_items": unit_items, "items": items, "kind": _KINDS[target.dtype],

@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
+from onnxlab.execution.numba.plan.builder import PlanPiece
 from onnxlab.execution.numba.plan.elementwise_chains import Chain
-from onnxlab.execution.numba.plan.pieces import PlanPiece
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.plan.weight_packing import Key

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -16,15 +17,17 @@ import numpy as np
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.machine.records import CALL
 from onnxlab.execution.numba.plan import memory as run_memory
-from onnxlab.execution.numba.plan.checkpoints import Course, StepTokens
 from onnxlab.execution.numba.plan.memory import address
-from onnxlab.execution.numba.plan.views import Array
+from onnxlab.execution.numba.plan.views import ArenaBuffer, Array
 
 Result: TypeAlias = "tuple[tuple[int, ...], Any] | Array"
 """Shape and dtype of an output, or the output itself where it is the same in every run."""
 
 Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, ...]]
 """{(kind, number) of a buffer: (words of the plan's table, offsets to add to its address)}."""
+
+Constants: TypeAlias = Mapping[int, tuple[Array, list[int]]]
+"""{address of a constant: (the constant, words of the plan's table that are addresses in it)}."""
 
 SCRATCH = 1 << 18
 """Bytes of scratch memory of a thread."""
@@ -86,6 +89,85 @@ class PlanFrame:
         return self._calls[threads]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StepTokens:
+    """The steps of a plan that have records.
+
+    Attributes:
+        tokens: token of each step. Equal tokens in two plans mean equal records on the same buffers and constants.
+        firsts: number of the first record of each step, followed by the number of all records.
+        starts, owners: words of the plan's table from `starts[i]` on belong to step `owners[i]`.
+        buffers: buffers of the arena; `spans` are offset, bytes, first and last record in use, of each.
+        outputs: {number of an output: the first step that holds its address}.
+    """
+
+    tokens: tuple[object, ...]
+    firsts: Array
+    starts: Array
+    owners: Array
+    buffers: tuple[ArenaBuffer, ...]
+    spans: Array
+    outputs: Mapping[int, int] = field(default_factory=dict)
+
+    def steps_of(self, words: Any) -> Array:
+        """The steps that words of the table belong to."""
+        return self.owners[np.searchsorted(self.starts, words, side="right") - 1]  # type: ignore[no-any-return]
+
+    def changed(self, words: Iterable[int]) -> StepTokens:
+        """The trace with new tokens for the steps that own these changed words of the table."""
+        changed = [*words]
+        if not changed:
+            return self
+        tokens = [*self.tokens, None]  # one more: no step follows the last
+        for step in set(self.steps_of(changed).tolist()):
+            tokens[step] = object()
+        return replace(self, tokens=tuple(tokens[:-1]))
+
+    def alive(self, step: int) -> list[tuple[ArenaBuffer, slice]]:
+        """(buffer, its bytes in the arena) of the buffers that are written before a step and read by it or later."""
+        record, (_, _, first, last) = self.firsts[step], self.spans
+        numbers = np.flatnonzero((first < record) & (record <= last)).tolist()
+        places, sizes = self.spans[:2, numbers].tolist()
+        return [(self.buffers[number], slice(place, place + size))
+                for number, place, size in zip(numbers, places, sizes, strict=True)]  # fmt: skip
+
+    def sizes(self, outputs: Sequence[Result]) -> Array:
+        """Bytes that are alive before each step, and after the last, `outputs` of the plan among them."""
+        change = np.zeros(int(self.firsts[-1]) + 2, np.int64)
+        _, sizes, first, last = self.spans
+        np.add.at(change, first + 1, sizes)
+        np.subtract.at(change, last + 1, sizes)
+        alive_bytes: Array = np.cumsum(change)[self.firsts]
+        for number, step in self.outputs.items():
+            alive_bytes[step + 1 :] += run_memory.allocated(outputs[number])
+        return alive_bytes
+
+
+class Course:
+    """The start of one run of a plan, and the work between its records; by itself, all of them run.
+
+    Attributes:
+        first: the record that the run begins with.
+        nbytes: bytes that the run is going to keep.
+    """
+
+    first = 0
+    nbytes = 0
+
+    def ends(self, stages: Iterable[int]) -> list[int]:
+        """Records to stop before."""
+        return [*stages]
+
+    def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
+        """Bring memory to the state before the first record."""
+
+    def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
+        """Called when the run stops before a record that `ends` named."""
+
+
+_WHOLE = Course()
+
+
 class Plan:
     """A compiled region for one set of input shapes.
 
@@ -93,17 +175,20 @@ class Plan:
         nbytes: bytes that a run takes besides its inputs.
         records: number of records; `work` estimates the nanoseconds of each.
         inputs: number of inputs; `outputs` are shape and dtype of each output, or the output itself.
-        few: (word, offset, array) of the addresses in the caller's arrays, inputs first; None where there are many.
+        reads, writes: (word, offset, number) of the addresses in inputs, and in outputs.
         fault: offset in the arena where kernels report an index beyond its axis, -1 where none does.
-        trace: steps of the plan, None where they were not traced.
+        trace: steps of the plan.
         cheap: the steps before which every run may note a state (see `checkpoints`).
         new: whether the plan is the first of its region for these shapes, and has not run.
+        short: whether a run takes milliseconds, so that it needs no way to stop it.
+        alone: whether a run is so short that other threads would start too late.
+        brief, loops: notes of the region: how it calls the plan where that takes microseconds, and runs it in loops.
     """
 
     def __init__(
         self, template: Array, patches: Patches, arena: int, inputs: int,
-        outputs: tuple[Result, ...], arrays: Sequence[Array], work: Array, fault: int = -1,
-        constants: Mapping[int, list[int]] | None = None, trace: StepTokens | None = None,
+        outputs: tuple[Result, ...], arrays: Sequence[Array], work: Array, fault: int,
+        constants: Constants, trace: StepTokens,
     ) -> None:  # fmt: skip
         self.template = template
         self.trace = trace
@@ -116,25 +201,16 @@ class Plan:
         self.work = work
         self.outputs = outputs
         self.fault = fault
-        self._kept = {id(array): array for array in arrays}
-        self._constants = constants or {}  # {address of a constant: words that are addresses in it}
-        self._ports = _ports(patches, inputs, len(outputs))
-        where, offsets, numbers = self._ports
-        # a call of NumPy takes as long as some turns of a loop
-        self.few = (
-            [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= _FEW else None
-        )
+        self._arrays = arrays
+        self._constants = constants
+        self.reads, self.writes = _ports(patches, "input", inputs), _ports(patches, "output", len(outputs))
         self.nbytes = arena + sum(map(run_memory.allocated, outputs))
         self._idle: list[PlanFrame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1
-        """Whether a run takes milliseconds, so that it needs no way to stop it."""
         self.alone = float(work.sum()) < _SHARED
-        """Whether a run is so short that other threads would start too late."""
         self.brief: Any = None
-        """Note of the region: how it calls the plan where that takes microseconds."""
         self.loops: dict[Any, Any] = {}
-        """Note of the region: how it runs the plan in loops."""
 
     def run(
         self,
@@ -143,7 +219,7 @@ class Plan:
         interpret: Callable[..., Any],
         check: Callable[[], None] | None = None,
         listening: Callable[[Callable[[], None]], AbstractContextManager[None]] | None = None,
-        course: Course | None = None,
+        course: Course = _WHOLE,
     ) -> list[Array]:
         """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
 
@@ -152,7 +228,7 @@ class Plan:
             check: called every few milliseconds of work; may raise to end the run.
             listening: `with listening(halt): …` has `halt` called when the run has to end inside the block, for
                 records that take long.
-            course: where the run begins, and which states it notes; default: all records run, and no state is noted.
+            course: where the run begins, and what it does between records.
 
         Raises:
             IndexError: an index was beyond its axis.
@@ -163,10 +239,14 @@ class Plan:
             frame = self._idle.pop()
         except IndexError:
             frame = self.frame()
-        self._connect(frame, [*map(address, inputs), *map(address, outputs)])
+        words = frame.words
+        for word, offset, number in self.reads:
+            words[word] = address(inputs[number]) + offset
+        for word, offset, number in self.writes:
+            words[word] = address(outputs[number]) + offset
         if self.fault >= 0:
             frame.arena[self.fault] = 0
-        if self.short and course is None:
+        if self.short and course is _WHOLE:
             interpret(frame, 0, self.records, threads)
         else:
             with listening(frame.halt) if listening is not None else nullcontext():
@@ -179,20 +259,17 @@ class Plan:
 
     def _run(
         self, frame: PlanFrame, outputs: Sequence[Array], interpret: Callable[[PlanFrame, int, int], Any],
-        check: Callable[[], None] | None, course: Course | None,
+        check: Callable[[], None] | None, course: Course,
     ) -> None:  # fmt: skip
         """Run stage by stage."""
-        first, stages = 0, self.stages
-        if course is not None:
-            first, stages = course.first, course.ends(stages)
-            course.begin(frame.arena, outputs)
-        for last in stages:
+        first = course.first
+        course.begin(frame.arena, outputs)
+        for last in course.ends(self.stages):
             interpret(frame, first, last)
             first = last
             if check is not None:
                 check()
-            if course is not None:
-                course.passed(last, frame.arena, outputs)
+            course.passed(last, frame.arena, outputs)
 
     def frame(self) -> PlanFrame:
         """Memory for one run."""
@@ -201,7 +278,7 @@ class Plan:
     @cached_property
     def constants_nbytes(self) -> int:
         """Bytes of the constants that the plan holds addresses of; exchanged constants have the same size."""
-        return sum(array.nbytes for array in self._kept.values())
+        return sum(array.nbytes for array in (*self._arrays, *(array for array, _ in self._constants.values())))
 
     def exchanged(self, pairs: Iterable[tuple[Array, Array]]) -> Plan:
         """The plan with some constants exchanged for others of the same layout: [(constant of this plan, new one)].
@@ -211,47 +288,28 @@ class Plan:
         _ = self.constants_nbytes  # the copy has it, too
         plan = copy(self)
         plan._idle, plan.brief, plan.loops = [], None, {}
-        exchanged = [*pairs]
-        moved = {address(old): new for old, new in exchanged}
+        moved = {address(old): new for old, new in pairs if address(old) in self._constants}
         if not moved:
             return plan
         plan.template = self.template.copy()
-        for old, new in moved.items():
-            plan.template[self._constants.get(old, [])] += address(new) - old
-        if self.trace is not None:
-            plan.trace = self.trace.changed(word for old in moved for word in self._constants.get(old, []))
-        plan._constants, plan._kept = {**self._constants}, {**self._kept}
-        for old in moved:  # remove all before adding any: addresses may recur
-            plan._constants.pop(old, None)
-        for old, new in moved.items():
-            plan._constants[address(new)] = self._constants.get(old, [])
-        for array, _ in exchanged:
-            plan._kept.pop(id(array), None)
-        plan._kept.update((id(new), new) for new in moved.values())
+        constants = {start: held for start, held in self._constants.items() if start not in moved}
+        for start, new in moved.items():
+            _, words = self._constants[start]
+            plan.template[words] += address(new) - start
+            constants[address(new)] = new, words
+        plan._constants = constants
+        plan.trace = self.trace.changed(word for start in moved for word in self._constants[start][1])
         return plan
 
-    def _connect(self, frame: PlanFrame, addresses: list[int]) -> None:
-        """Fill the addresses of the caller's arrays in."""
-        if self.few is not None:
-            words = frame.words
-            for place, offset, number in self.few:
-                words[place] = addresses[number] + offset
-        else:
-            where, offsets, numbers = self._ports
-            frame.table[where] = np.array(addresses, np.int64)[numbers] + offsets
+
+def _ports(patches: Patches, kind: str, count: int) -> list[tuple[int, int, int]]:
+    """(word, offset, number of the array) of every word that is an address in the caller's arrays of a kind."""
+    return [
+        (*port, number) for number in range(count) if (kind, number) in patches
+        for port in zip(*(part.tolist() for part in patches[kind, number]), strict=True)
+    ]  # fmt: skip
 
 
-def _ports(patches: Patches, inputs: int, outputs: int) -> tuple[Array, Array, Array]:
-    """(word, offset, number of the array) of every word that is an address in the caller's arrays."""
-    names = [*(("input", number) for number in range(inputs)), *(("output", number) for number in range(outputs))]
-    ports = [(*patches[name], number) for number, name in enumerate(names) if name in patches]
-    if not ports:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    places, offsets, numbers = zip(*ports, strict=True)
-    return np.concatenate(places), np.concatenate(offsets), np.repeat(numbers, [len(place) for place in places])
-
-
-_FEW = 16  # addresses that are filled in one by one
 _SHARED = 1e6  # nanoseconds of work that are worth waking another thread for
 _STAGE = 20e6  # nanoseconds of work between looks at the stop flag
 

@@ -16,7 +16,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.checkpoints import PlanCheckpoint, ResumedRun
-from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.plan import Course, Plan
 from onnxlab.execution.numba.plan.views import Array, View, plain
 from onnxlab.execution.numba.rules.fusion.fusions import Fused
 from onnxlab.execution.program.executor import NodeContext
@@ -128,11 +128,11 @@ class InnerValues:
     ) -> ResumedRun | None:
         """The course that begins at a state before the first of these values is written; None where there is none."""
         trace = self._plan.trace
-        if trace is None or before is None or not before.states:
+        if before is None or not before.states:
             return None
         first = min((place.record for place in places), default=0)
         latest = int(np.searchsorted(trace.firsts, first)) - 1
-        resumed = ResumedRun(self._plan, trace, before, inputs, (), latest)
+        resumed = ResumedRun(self._plan, before, inputs, (), latest)
         return resumed if resumed.first else None
 
     def shares(
@@ -157,11 +157,8 @@ class InnerValues:
         return [(nodes, seconds / whole) for (nodes, _), seconds in zip(self._steps, spent, strict=True)]
 
 
-class TimingCourse:
+class TimingCourse(Course):
     """The course of a run that is timed between some of its records."""
-
-    first = 0
-    nbytes = 0
 
     def __init__(self, ends: Iterable[int]) -> None:
         self._ends = sorted(end for end in ends if end > 0)
@@ -182,14 +179,12 @@ class TimingCourse:
         self.seconds[record], self._before = now - self._before, now
 
 
-class CopyingCourse:
-    """The course of a run (see `checkpoints.Course`) that stops where values can be copied, and after the last.
+class CopyingCourse(Course):
+    """The course of a run that stops where values can be copied, and after the last.
 
     Args:
         resumed: brings memory to the state that the run begins with; None where it begins with the first record.
     """
-
-    nbytes = 0
 
     def __init__(
         self, places: Mapping[str, ArenaPlace], inputs: Sequence[Array], resumed: ResumedRun | None = None

@@ -47,11 +47,8 @@ class LoopPlan:
             self._own[repetition.counter] = inputs[repetition.counter].shape, np.dtype(np.int64)
         self._sizes = {place: _nbytes(plan.outputs[place]) for place in repetition.collected}
         self._steps = {place: inputs[place].nbytes for place in repetition.sliced}
-        ports = plan.few or []
-        self._ports = [port for port in ports if port[2] < plan.inputs and port[2] not in self._own]
-        self._results = [(word, offset, number - plan.inputs) for word, offset, number in ports
-                         if number >= plan.inputs]  # fmt: skip
-        self._own_ports = [port for port in ports if port[2] in self._own]
+        self._ports = [port for port in plan.reads if port[2] not in self._own]
+        self._own_ports = [port for port in plan.reads if port[2] in self._own]
         self._work = float(plan.work.sum()) or 1.0
         largest = max(self._sizes.values(), default=1)
         self._most = max(1, min(_ITERATIONS, int(_AT_ONCE / self._work), _COLLECTED // max(1, largest)))
@@ -95,7 +92,7 @@ class LoopPlan:
             shape, dtype = self._plan.outputs[place]
             context.reserve(count * self._sizes[place], "the scan outputs of the loop")
             collected[place] = np.empty((count, *shape), dtype)
-        for word, offset, place in self._results:
+        for word, offset, place in self._plan.writes:
             if place in collected:
                 bound.frame.words[word] = address(collected[place]) + offset
         for row, (_, place) in enumerate(self._repetition.carried):
@@ -123,18 +120,18 @@ class LoopPlan:
         outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in plan.outputs]
         for word, offset, place in self._own_ports:
             frame.words[word] = address(inputs[place]) + offset
-        for word, offset, place in self._results:
+        for word, offset, place in self._plan.writes:
             frame.words[word] = address(outputs[place]) + offset
         rows = [(inputs[place].nbytes, address(inputs[place]), address(outputs[output]))
                 for place, output in repetition.carried]  # fmt: skip
-        moves = np.zeros((2 * len(rows) + len(plan.few or ()) + 1, len(MOVE)), np.int64)
+        moves = np.zeros((2 * len(rows) + len(plan.reads) + len(plan.writes) + 1, len(MOVE)), np.int64)
         if repetition.counter >= 0:
             rows.append((0, address(inputs[repetition.counter]), 1))
         table = address(frame.table)
         rows += [(0, table + 8 * word, self._steps[place]) for word, _, place in self._ports if place in self._steps]
         for place in repetition.collected:
             step = self._sizes[place]
-            rows += [(0, table + 8 * word, step) for word, _, other in self._results if other == place]
+            rows += [(0, table + 8 * word, step) for word, _, other in self._plan.writes if other == place]
             rows += [(0, address(moves) + moves.strides[0] * row + 16, step)
                      for row, (_, output) in enumerate(repetition.carried) if output == place]  # fmt: skip
         moves[: len(rows)] = np.array(rows, np.int64).reshape(-1, len(MOVE))
@@ -144,7 +141,7 @@ class LoopPlan:
 
 def loop_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> LoopPlan | None:
     """A plan as a LoopPlan for such inputs; None where a carried value changes its shape, or the plan is long."""
-    if plan.few is None or not plan.short or (threads > 1 and float(plan.work.sum()) > _SHARED):
+    if not plan.short or (threads > 1 and float(plan.work.sum()) > _SHARED):
         return None
     conditions = [repetition.condition] if repetition.condition >= 0 else []
     written = {output for _, output in repetition.carried}.union(repetition.collected, conditions)

@@ -147,8 +147,7 @@ class Region:
         if not (is_first or context.is_kept):
             return run()
         pasts, about = self._packed.shared.pasts, self._of_runs(arrays)
-        course = pasts.course(about, plan, arrays) if is_first else None
-        course = course or (pasts.noting(about, plan, arrays) if context.is_kept else None)
+        course = pasts.course(about, plan, arrays, is_first, context.is_kept)
         if course is None:
             return run()
         try:

@@ -36,11 +36,9 @@ class _Bound(NamedTuple):
 class ShortPlan:
     """A plan whose frames are bound to outputs; may be called from many threads at once. See `short_plan`."""
 
-    def __init__(self, plan: Plan, ports: list[tuple[int, int, int]]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._inputs = [port for port in ports if port[2] < plan.inputs]
-        self._outputs = [(place, offset, number - plan.inputs) for place, offset, number in ports
-                         if number >= plan.inputs]  # fmt: skip
+        self._inputs = plan.reads
         self._fault = plan.fault
         self._idle: list[_Bound] = []
 
@@ -68,15 +66,15 @@ class ShortPlan:
     def _bound(self) -> _Bound:
         frame = self._plan.frame()
         outputs: list[Array] = [np.empty(*result) for result in self._plan.outputs]
-        for place, offset, number in self._outputs:
+        for place, offset, number in self._plan.writes:
             frame.words[place] = address(outputs[number]) + offset
         return _Bound(frame.words, outputs, engine.caller(frame, self._plan.records), frame)
 
 
 def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
     """A plan as a ShortPlan, None where it takes long, or has large or constant outputs."""
-    if plan.few is None or float(plan.work.sum()) > (_SHORT if threads == 1 else _ALONE):
+    if float(plan.work.sum()) > (_SHORT if threads == 1 else _ALONE):
         return None
     if sum(map(allocated, plan.outputs)) > _LITTLE or not all(isinstance(output, tuple) for output in plan.outputs):
         return None
-    return ShortPlan(plan, plan.few)
+    return ShortPlan(plan)

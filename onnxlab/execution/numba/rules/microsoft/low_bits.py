@@ -10,7 +10,7 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import pad_bias, panels, table
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.machine.host import host
-from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.plan.weight_packing import Late
 from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs

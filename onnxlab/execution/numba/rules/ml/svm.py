@@ -9,7 +9,7 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
-from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.plan import SCRATCH
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.rules.ml.trees import DOMAIN, accept_scores, features, transformed

@@ -13,8 +13,8 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product, bits, table
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.lowering.winograd import suits
+from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.copies import contiguous, emit_clear, emit_copy
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, channels_last, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Key, Late
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule

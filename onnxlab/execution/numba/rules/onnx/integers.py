@@ -10,8 +10,8 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
+from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.registry import Accept, StaticFacts, dtype_reason
 from onnxlab.graph.edit.snapshot import NodeView

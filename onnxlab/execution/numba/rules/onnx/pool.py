@@ -9,7 +9,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import table
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
-from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.rules.onnx.conv import image, offsets_of, pixels, window_of
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule

@@ -9,8 +9,8 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import bits
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
+from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
 from onnxlab.execution.numba.rules.part_matcher import PartMatch

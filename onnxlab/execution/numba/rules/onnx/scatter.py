@@ -9,8 +9,8 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
+from onnxlab.execution.numba.plan.builder import FAULT, Word
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
-from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
 from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, moves, rule
@@ -48,17 +48,17 @@ def _emit(
         axes: axes that the indices of a tuple refer to.
         shape: number of tuples, and number of elements of each.
     """
-    keep, fault = binder.builder.keep, binder.builder.fault()
+    keep = binder.builder.keep
     values: dict[str, Word] = {
         "target": whole.where, "rows": shape[0], "parts": len(axes),
         "sizes": keep(np.array([whole.shape[axis] for axis in axes] or [0], np.int64)),
         "steps": keep(np.array([whole.strides[axis] for axis in axes] or [0], np.int64)),
         "indices": indices.where, "wide": int(indices.dtype.itemsize == 8), "places": places,
         "updates": updates.where, "inner": shape[1], "item": whole.dtype.itemsize,
-        "reduction": REDUCTIONS.index(reduction), "fault": fault.where,
+        "reduction": REDUCTIONS.index(reduction), "fault": FAULT.where,
     }  # fmt: skip
-    reads = [indices, fault, whole if reduction == "take" else updates]
-    writes = [fault, updates if reduction == "take" else whole]
+    reads = [indices, FAULT, whole if reduction == "take" else updates]
+    writes = [FAULT, updates if reduction == "take" else whole]
     work = shape[0] * (4.0 * len(axes) + shape[1])
     binder.builder.emit("scatter", 1, values, reads if reduction == "take" else [*reads, whole], writes, work=work)
 
