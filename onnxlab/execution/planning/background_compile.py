@@ -12,27 +12,17 @@ from math import inf
 from typing import Any
 
 from onnxlab.execution.base import background
-from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.tier import Tier
-from onnxlab.execution.planning.carried_programs import Key, carried, remember
-from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.planning.carried_programs import carried, remember
+from onnxlab.execution.planning.compiler import Compiler, Key
 from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Program
 from onnxlab.garbage_collection import no_collection
 
-Made = Lru[Key, Program]
-"""The programs of one compiler, stand-ins among them."""
-
-_NOTE = "stand-in"  # of a compiler: the compiler of its stand-ins; of a program: whether it is a stand-in
+_NOTE = "stand-in"  # of a compiler: that of its stand-ins; of a program: whether it is a stand-in
 _LITTLE = 0.25  # share of the time of its stand-in's run that compiling a program may take in a foreground call
 _SHORT = 1e-3  # seconds up to which a first run causes no compilation, where the caller named no providers
-_PROGRAMS = 16  # kept per version of the model
-
-
-def no_programs() -> Made:
-    """The programs of a new compiler."""
-    return Lru("programs", _PROGRAMS)
 
 
 def make_ready(program: Program, feeds: Mapping[str, Any]) -> None:
@@ -74,18 +64,16 @@ class FallbackPrograms:
         """The compiler of the same model by the providers that compile at once."""
         if not self._slow:
             return compiler
-        fallback: Compiler | None = compiler.notes.get(_NOTE)
+        fallback = compiler.others.get(_NOTE)
         if fallback is None:
             fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder,
                                 stored=compiler.stored)  # fmt: skip
             fallback.ids, fallback.facts = compiler.ids, compiler.facts
-            compiler.notes[_NOTE] = fallback
+            compiler.others[_NOTE] = fallback
         return fallback
 
-    def program(
-        self, compiler: Compiler, programs: Made, key: Key, current: Callable[[], bool], feeds: Mapping[str, Any]
-    ) -> Program:
-        """A program of a compiler, or its stand-in; then the program will be put into `programs` when it is ready.
+    def program(self, compiler: Compiler, key: Key, current: Callable[[], bool], feeds: Mapping[str, Any]) -> Program:
+        """A program of a compiler, or its stand-in until the program is ready.
 
         Args:
             current: whether the model is still the one that the compiler is for.
@@ -110,12 +98,12 @@ class FallbackPrograms:
                 try:
                     make_ready(compiled, feeds)
                 finally:
-                    if current() and key in programs:  # else it may be made from facts of a later model
-                        programs[key] = compiled
+                    if current() and key in compiler.programs:  # else it may be made from facts of a later model
+                        compiler.programs[key] = compiled
                         compiler.steps.programs.pop((fallback.providers, key), None)
 
         program.notes[_NOTE] = True
-        programs[key] = program  # before the job, which replaces it
+        compiler.programs[key] = program  # before the job, which replaces it
         self.tier.later((compiler, key), make, current)
         return program
 

@@ -8,46 +8,19 @@ facts are the same, changed initializers have the same shape and dtype as before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import PartitionView, Step
 from onnxlab.execution.planning.carry import Carried, SnapshotDiff, carry
 from onnxlab.execution.planning.inlining import Flattened
-from onnxlab.execution.planning.partition import Partition, partition
-from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
+from onnxlab.execution.planning.partition import Partition
+from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 
-T = TypeVar("T")
 _KEPT = 4  # partitions remembered per graph; each holds the constants of its snapshot
-
-
-class MemoDict(dict[str, T], Generic[T]):
-    """Answers to a question by name, each computed when it is first asked for."""
-
-    def __init__(self, ask: Callable[[str], T], known: Mapping[str, T] | None = None) -> None:
-        super().__init__(known or {})
-        self._ask = ask
-
-    def __missing__(self, name: str) -> T:
-        answer = self[name] = self._ask(name)
-        return answer
-
-
-@dataclass(frozen=True, slots=True)
-class FlattenedScope:
-    """A scope with its calls inlined: its nodes, and the answers to views' questions so far."""
-
-    nodes: Flattened
-    constants: MemoDict[Any]
-    facts: MemoDict[Any]
-
-    def view(self, scope: ScopeNames, nodes: tuple[NodeView, ...], visible: frozenset[str]) -> PartitionView:
-        """The view of nodes whose calls are inlined."""
-        constant, fact = self.constants.__getitem__, self.facts.__getitem__
-        return PartitionView(nodes, visible, scope.scope.opsets, constant, scope.reads, fact, scope=scope, written=self)
 
 
 class StepCache:
@@ -79,47 +52,24 @@ class StepCache:
         """Drop programs, whose parts refer to a compiler, when none will be asked for any more."""
         self.programs.clear()
 
-    def partition(
-        self,
-        scope: ScopeNames,
-        feeds: Sequence[str],
-        outputs: Sequence[str],
-        make: Callable[[Sequence[str], Sequence[str]], PartitionView],
-    ) -> tuple[PartitionView, Partition]:
-        """The view of a run that keeps nothing, which `make` makes, and the provider of each of its nodes."""
-        result = self.carried(scope, feeds, outputs)
-        if result is None:
-            view = make(feeds, outputs)
-            result = view, partition(view, scope.compiler.providers)
-            self._keep(scope, feeds, outputs, result, {})
-        return result
-
-    def carried(
-        self, scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str]
-    ) -> tuple[PartitionView, Partition] | None:
-        """The view and partition of an earlier snapshot where they still hold, else None."""
-        before = self._partitions.get(_key(scope, feeds, outputs)) if _is_main(scope) else None
+    def partition(self, scope: ScopeNames, key: Any) -> tuple[PartitionView, Partition] | None:
+        """The view and partition of an earlier snapshot of the main graph where they still hold, else None."""
+        before = self._partitions.get(key)
         result = None if before is None else carry(before, scope)
         if before is not None and result is not None:
-            self._keep(scope, feeds, outputs, result, before.readers)
+            self.keep(scope, key, *result, before.readers)
         return result
 
-    def _keep(
-        self, scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str],
-        result: tuple[PartitionView, Partition], readers: dict[str, list[int]],
-    ) -> None:  # fmt: skip
-        compiler = scope.compiler
-        if _is_main(scope) and result[0].written is not None and not compiler.stored:
-            cached = CachedPartition.of(compiler, *result, readers)
-            self._partitions.keep(_key(scope, feeds, outputs), cached)
-
-
-def _is_main(scope: ScopeNames) -> bool:
-    return scope.scope is scope.compiler.snapshot.main
-
-
-def _key(scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str]) -> Any:
-    return tuple(feeds), tuple(outputs), scope.compiler.providers
+    def keep(
+        self, scope: ScopeNames, key: Any, view: PartitionView, parts: Partition, readers: dict[str, list[int]]
+    ) -> None:
+        """Keep the partition of a run of the main graph, whose key is (feeds, outputs, providers)."""
+        compiler, written = scope.compiler, view.written
+        if written is not None and not compiler.stored:
+            self._partitions.keep(key, CachedPartition(
+                compiler.snapshot, compiler.facts, written.of(None), view.nodes, view.visible, dict(view.refusals),
+                dict(view.notes), parts, readers,
+            ))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,8 +84,6 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
     snapshot: Snapshot
     state: object
     written: Flattened
-    constants: dict[str, Any]
-    facts: dict[str, Any]
     nodes: tuple[NodeView, ...]
     visible: frozenset[str]
     refusals: dict[int, str]
@@ -143,55 +91,28 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
     parts: Partition
     readers: dict[str, list[int]]
 
-    @staticmethod
-    def of(
-        compiler: SnapshotReader, view: PartitionView, parts: Partition, readers: dict[str, list[int]]
-    ) -> CachedPartition:
-        """The cached form of a view whose calls are inlined."""
-        written = view.written
-        return CachedPartition(
-            compiler.snapshot,
-            compiler.facts,
-            written.nodes.of(None),
-            dict(written.constants),
-            dict(written.facts),
-            view.nodes,
-            view.visible,
-            dict(view.refusals),
-            dict(view.notes),
-            parts,
-            readers,
-        )
-
     def after(self, diff: SnapshotDiff, scope: ScopeNames) -> tuple[PartitionView, Partition] | None:
         """The same for a later snapshot."""
-        others = self._other_nodes(diff)
-        if others is None:
-            return None
-        written = self.written.of(scope)
-        fact = written.fact
+        others, before, written = self._other_nodes(diff), self.written, self.written.of(scope)
         same = self.state is not None and self.state == scope.compiler.facts
-        if not (same or all(fact(name) is known or fact(name) == known for name, known in self.facts.items())):
+        if not same:
+            written.facts.clear()
+        if others is None or not (same or all(written.fact(name) == known for name, known in before.facts.items())):
             return None
         names = self._other_constants(diff, scope)
         if names is None:
             return None
-        known = dict(self.constants)
         for name in names:
-            old, new = known[name], written.constant(name)
-            if old is None and new is None:  # it is fed
-                continue
-            if old is None or new is None or (old.shape, old.dtype) != (new.shape, new.dtype):
+            old, new = written.constants.pop(name), written.constant(name)
+            if (old is None) != (new is None) or (old is not None and (old.shape, old.dtype) != (new.shape, new.dtype)):
                 return None
-            known[name] = new
         nodes, parts = self.nodes, self.parts
         if others:
             nodes = tuple([others.get(node, node) for node in nodes])
             parts = replace(parts, parts=tuple([
                 replace(part, nodes=tuple([others.get(node, node) for node in part.nodes])) for part in parts.parts
             ]))  # fmt: skip
-        flattened = FlattenedScope(written, MemoDict(written.constant, known), MemoDict(fact, self.facts))
-        view = flattened.view(scope, nodes, self.visible)
+        view = written.view(scope, nodes, self.visible)
         view.refusals.update(self.refusals)
         view.notes.update(self.notes)
         touched = {*others.values(), *(nodes[place] for name in names for place in self._readers().get(name, ()))}
@@ -217,7 +138,8 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         if not ids:
             return set()
         names = scope.initializers_of(ids)
-        return None if len(names) < len(ids) else (names | self.written.repeating(names)) & self.constants.keys()
+        known = self.written.constants.keys()
+        return None if len(names) < len(ids) else (names | self.written.repeating(names)) & known
 
 
 def _kind(node: NodeView) -> tuple[str, str, str, int]:

@@ -9,15 +9,12 @@ from typing import Any
 from onnxlab.execution.base import border
 from onnxlab.execution.base.provider import Part, PartitionView, Step
 from onnxlab.execution.planning.carry import Carried, SnapshotDiff, carry
-from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
+from onnxlab.execution.planning.compiler import Compiler, Key, ScopeCompiler
 from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 from onnxlab.ops.base.prepared_constants import mark_constant
-
-Key = tuple[tuple[str, ...], tuple[str, ...], bool]
-"""(names of feeds, names of outputs, whether every value stays readable)."""
 
 _PLACES = "places"  # note of a program: `_Places`
 _LASTING = {_PLACES, PACE, "computed", "incremental"}  # notes that hold for the program after an edit, too
@@ -51,7 +48,7 @@ class EarlierProgram(Carried[Program]):
         feeds, outputs, keep = self.key
         if compiler.inlines and not keep:
             scope = scope.fed(feeds)
-            view, plan = compiler.steps.carried(scope, feeds, outputs) or (None, None)
+            view, plan = compiler.steps.partition(scope, (feeds, outputs, compiler.providers)) or (None, None)
             parts = {} if plan is None else {part.nodes[0].id: part for part in plan.parts}
         if view is None and not keep and (compiler.facts is None or compiler.facts != self.facts):
             return None
@@ -84,7 +81,7 @@ def _arrays(scope: ScopeCompiler, diff: SnapshotDiff, view: PartitionView | None
     names = scope.initializers_of(diff.tensors)
     if view is None:
         return {name: scope.constant(name) for name in names}
-    return {name: view.constant(name) for name in names | view.written.nodes.repeating(names)}
+    return {name: view.constant(name) for name in names | view.written.repeating(names)}
 
 
 @dataclass(frozen=True, slots=True)

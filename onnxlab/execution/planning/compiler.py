@@ -8,7 +8,6 @@ each set of attributes.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,9 +20,10 @@ import numpy as np
 from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
 from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
 from onnxlab.execution.planning.block_size import BlockSize
-from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict, StepCache
+from onnxlab.execution.planning.cached_partition import StepCache
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
@@ -39,6 +39,10 @@ from onnxlab.infer.facts.policy import refined_by_type
 from onnxlab.shapes import UNKNOWN, Fact
 
 FactOf = Callable[[int], Fact]
+Key = tuple[tuple[str, ...], tuple[str, ...], bool]
+"""(names of feeds, names of outputs, whether every value stays readable)."""
+
+_PROGRAMS, _OTHERS = 32, 5  # kept per version of the model
 _MAX_DEPTH = 60  # levels of nested calls of functions, as in inference: each takes ten of Python's frames
 
 
@@ -47,15 +51,7 @@ def unknown(value: int) -> Fact:
     return UNKNOWN
 
 
-class Forgetful(ABC):
-    """A note of a compiler that has compilers of its own."""
-
-    @abstractmethod
-    def forget(self) -> None:
-        """Drop these compilers."""
-
-
-class Compiler(SnapshotReader, Forgetful):
+class Compiler(SnapshotReader):
     """Makes programs of one snapshot.
 
     Args:
@@ -70,6 +66,9 @@ class Compiler(SnapshotReader, Forgetful):
 
     Attributes:
         facts: differs wherever a fact does; None where that is not known.
+        programs: that were made, or stand in for those that are being made.
+        others: compilers of the same snapshot: for feeds of certain shapes, and of stand-ins.
+        checked: (feeds, outputs) for which programs were not refused.
     """
 
     def __init__(
@@ -93,6 +92,9 @@ class Compiler(SnapshotReader, Forgetful):
         self.stored = stored
         self.version = version
         self.notes: dict[str, Any] = {}  # written by the code that runs the programs
+        self.programs: Lru[Key, Program] = Lru("programs", _PROGRAMS)
+        self.others: Lru[Any, Compiler] = Lru("compilers of the same snapshot", _OTHERS)
+        self.checked: frozenset[tuple[tuple[str, ...], tuple[str, ...]]] = frozenset()
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
         self.inlines = any(provider.capabilities.inlines for provider in self.providers)
@@ -116,12 +118,11 @@ class Compiler(SnapshotReader, Forgetful):
 
     def forget(self) -> None:
         """Drop all programs, whose parts refer to this compiler, when no program will be asked for any more."""
-        notes = list(self.notes.values())
-        self.notes.clear()  # first: some notes belong to several compilers
-        self._functions.clear()
-        for note in notes:
-            if isinstance(note, Forgetful):
-                note.forget()
+        others = [*self.others.values()]
+        for memory in (self.notes, self.programs, self.others, self._functions):
+            memory.clear()
+        for other in others:
+            other.forget()
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
         """The program of the main graph from `feeds` to `outputs`.
@@ -220,12 +221,24 @@ class ScopeCompiler(ScopeNames):
             draft = node_pass.run(draft)
         changed = draft.nodes != needed
         nodes = tuple(self.needed(draft.nodes, outputs, fed)) if changed else needed
-        written = FlattenedScope(flat, MemoDict(draft.constant), MemoDict(draft.fact, flat.asked))
-        view = written.view(self, nodes, frozenset(outputs))
+        view = flat.view(self, nodes, frozenset(outputs))
         view.stored = self.stored(fed)
         if changed:  # passes may have made new constants
-            view.written = None
+            view.constant, view.fact, view.written = draft.constant, draft.fact, None
         return view
+
+    def _partitioned(self, feeds: Sequence[str], outputs: Sequence[str]) -> tuple[PartitionView, Partition]:
+        """The view of a run that keeps nothing, and the provider of each of its nodes."""
+        steps, providers = self.compiler.steps, self.compiler.providers
+        key = tuple(feeds), tuple(outputs), providers
+        is_main = self.scope is self.compiler.snapshot.main
+        result = steps.partition(self, key) if is_main else None
+        if result is None:
+            view = self.view(feeds, outputs)
+            result = view, partition(view, providers)
+            if is_main:
+                steps.keep(self, key, *result, {})
+        return result
 
     def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
         """The partition, without compiling anything; with the partitions of the bodies of its nodes."""
@@ -244,8 +257,7 @@ class ScopeCompiler(ScopeNames):
             view = self.view(feeds, outputs, keep)
             plan = partition(view, self.compiler.providers)
         else:
-            scope = self.fed(feeds)
-            view, plan = self.compiler.steps.partition(scope, feeds, outputs, scope.view)
+            view, plan = self.fed(feeds)._partitioned(feeds, outputs)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
         for part in plan.parts:

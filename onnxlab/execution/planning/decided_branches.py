@@ -8,31 +8,27 @@ shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.planning.background_compile import Made, make_ready, no_programs
-from onnxlab.execution.planning.carried_programs import Key
-from onnxlab.execution.planning.compiler import Compiler, FactOf, Forgetful
+from onnxlab.execution.planning.background_compile import make_ready
+from onnxlab.execution.planning.compiler import Compiler, FactOf, Key
 from onnxlab.execution.planning.inlining import truth
-from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
-_KEPT = 4  # sets of shapes with a compiler
 _SEEN = 64  # sets of shapes that were fed once and are remembered
 
 Signature = tuple[tuple[str, tuple[int, ...]], ...]
-Specific = tuple[Compiler, Made]
 
 
-class Branches(Forgetful):
+class Branches:
     """Compilers of one version of a graph for feeds of certain shapes.
 
     Args:
@@ -48,37 +44,31 @@ class Branches(Forgetful):
         conditions = [node.input_ids[0] for node in nodes if node.op_type == "If" and node.inputs]
         self._open = [value for value in conditions if truth(general.fact(value)) is None] if general.inlines else []
         self._seen: Lru[Signature, None] = Lru("shapes that came once", _SEEN)
-        self._known: Lru[Signature, Specific] = Lru("compilers for shapes", _KEPT)
         self._awaited: set[Signature] = set()
 
     def specific(
-        self, arrays: Mapping[str, Any], programs: Made, later: Callable[[Signature, Callable[[], None]], None] | None
-    ) -> Specific | None:
-        """The compiler for such feeds, and its programs; None where they decide nothing, or come for the first time.
+        self, arrays: Mapping[str, Any], later: Callable[[Signature, Callable[[], None]], None] | None
+    ) -> Compiler | None:
+        """The compiler for such feeds; None where they decide nothing, or come for the first time.
 
         Args:
-            programs: the general compiler's programs.
             later: puts a job into the background; None to do the job at once.
         """
         if not self._open or (signature := self._signature(arrays)) is None:
             return None
-        match = self._known.get(signature)
+        others = self._general.others
+        match = others.get(signature)
         if match is None and signature in self._seen:
             del self._seen[signature]
             if later is None:
-                self._make(signature, {}, arrays)
+                self._make(signature, (), arrays)
             else:
                 self._awaited.add(signature)
-                later(signature, partial(self._make, signature, programs, arrays))
-            match = self._known.get(signature)
+                later(signature, partial(self._make, signature, self._general.programs, arrays))
+            match = others.get(signature)
         elif match is None:
             self._seen.keep(signature, None)
         return match
-
-    def forget(self) -> None:
-        """`Compiler.forget` for the compilers that were made here."""
-        while self._known:
-            self._known.popitem()[1][0].forget()
 
     def waits(self, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of such feeds may get a compiler of its own where this run has none."""
@@ -93,7 +83,7 @@ class Branches(Forgetful):
         plain = all(type(array) is np.ndarray and name in inputs for name, array in arrays.items())
         return tuple([(name, array.shape) for name, array in arrays.items()]) if plain else None
 
-    def _make(self, signature: Signature, programs: Mapping[Key, Program], arrays: Mapping[str, Any]) -> None:
+    def _make(self, signature: Signature, programs: Iterable[Key], arrays: Mapping[str, Any]) -> None:
         """Make the compiler for feeds of these shapes, and in the background the programs that were asked for."""
         self._awaited.discard(signature)
         general, shapes = self._general, dict(signature)
@@ -106,14 +96,11 @@ class Branches(Forgetful):
             return
         compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder,
                             stored=general.stored)  # fmt: skip
-        compiler.notes.update(general.notes)
-        compiler.ids = general.ids
-        keys = [key for key in list(programs) if set(key[0]) == shapes.keys()]
-        specific = no_programs()
-        specific.update((key, compiler.program(*key)) for key in keys)
-        for program in specific.values():
+        compiler.ids, compiler.notes, compiler.checked = general.ids, general.notes, general.checked
+        for key in [key for key in list(programs) if set(key[0]) == shapes.keys() and not key[2]]:
+            compiler.programs[key] = program = compiler.program(*key)
             make_ready(program, arrays)
-        self._known.keep(signature, (compiler, specific))
+        general.others.keep(signature, compiler)
 
 
 def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:

@@ -95,7 +95,7 @@ class Flattened:
 
     Attributes:
         nodes: in topological order; nodes from functions have ids below 0, nodes from branches keep their ids.
-        asked: facts of conditions, by name.
+        constants, facts: answers to views' questions so far.
     """
 
     def __init__(self, scope: ScopeNames, nodes: tuple[NodeView, ...], fed: Container[str] = ()) -> None:
@@ -103,7 +103,6 @@ class Flattened:
         self._given = fed
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
         self._repeating: dict[str, list[str]] = {}  # by initializer
-        self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, since each is asked for several times
         self._functions = scope.compiler.snapshot.functions
         self._ids = count(-1, -1)
         self._calls = count(1)
@@ -113,29 +112,42 @@ class Flattened:
         self._fitting: dict[ScopeView, bool] = {}
         self._sizes: dict[tuple[ScopeView, int], int] = {}  # of functions, called at a depth
         self._left = _MOST
-        self.asked: dict[str, Fact] = {}
+        self.constants: dict[str, Any] = {}
+        self.facts: dict[str, Fact] = {}
         self.nodes: list[NodeView] = []
         for node in paced(nodes):
             self._add(node, scope.bindings, 0)
 
     def constant(self, name: str) -> Any:
         """The array of an initializer or Constant node, None for any other name."""
+        if name not in self.constants:
+            self.constants[name] = self._array(name)
+        return self.constants[name]
+
+    def _array(self, name: str) -> Any:
         if name in self._given:
             return None
         held = self._held.get(name)
         if not isinstance(held, NodeView):
             return self._initializer(name if held is None else held)
-        if held not in self._arrays:
-            last = self._scope.compiler.providers[-1]
-            steps: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
-            self._arrays[held] = steps[0].constants[0]
-        return self._arrays[held]
+        if held.outputs[0] != name:
+            return self.constant(held.outputs[0])
+        last, scope = self._scope.compiler.providers[-1], self._scope
+        alone = PartitionView((held,), frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope)
+        steps: Any = last.compile(Part(last.name, (held,), (), held.outputs), alone)
+        return steps[0].constants[0]
 
     def of(self, scope: ScopeNames | None) -> Flattened:
         """This for a scope of the same names and nodes, apart from changed nodes that are not inlined."""
         other = copy(self)
         other._scope = scope  # type: ignore[assignment]  # None where no questions will be asked
+        other.constants, other.facts = {**self.constants}, {**self.facts}
         return other
+
+    def view(self, scope: ScopeNames, nodes: tuple[NodeView, ...], visible: frozenset[str]) -> PartitionView:
+        """The view of some of the nodes."""
+        opsets, reads = scope.scope.opsets, scope.reads
+        return PartitionView(nodes, visible, opsets, self.constant, reads, self.fact, scope=scope, written=self)
 
     def repeating(self, names: Iterable[str]) -> set[str]:
         """Names that repeat one of these initializers."""
@@ -144,10 +156,6 @@ class Flattened:
     def _initializer(self, name: str) -> Any:
         value = self._initializers.get(name)
         return self._scope.constant(name) if value is None else self._scope.compiler.snapshot.array(value)
-
-    def _view(self, nodes: tuple[NodeView, ...]) -> PartitionView:
-        scope = self._scope
-        return PartitionView(nodes, frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope)
 
     def _holds(self, node: NodeView) -> bool:
         """Whether a node only holds or repeats a constant; notes which."""
@@ -168,8 +176,10 @@ class Flattened:
 
     def fact(self, name: str) -> Fact:
         """The inferred fact of a name; for a name made in a function, the fact that holds for all calls."""
-        value = self._values.get(name)
-        return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
+        if name not in self.facts:
+            value = self._values.get(name)
+            self.facts[name] = self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
+        return self.facts[name]
 
     def _add(self, node: NodeView, bindings: Mapping[str, Any], depth: int) -> None:
         if self._holds(node):
@@ -213,7 +223,7 @@ class Flattened:
         bodies = [body for body in branches if isinstance(body, BodyRef)]
         if node.domain or self._scope.compiler.watched or len(bodies) < 2 or not node.inputs:
             return False
-        condition = self.asked[node.inputs[0]] = self.fact(node.inputs[0])
+        condition = self.fact(node.inputs[0])
         way = truth(condition)
         scopes = [self._scope.compiler.snapshot.scopes[body.scope] for body in bodies]
         if way is not None:

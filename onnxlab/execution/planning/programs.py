@@ -9,7 +9,7 @@ from typing import Any
 
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.planning.background_compile import FallbackPrograms, Made, no_programs
+from onnxlab.execution.planning.background_compile import FallbackPrograms
 from onnxlab.execution.planning.cached_partition import StepCache
 from onnxlab.execution.planning.carry import difference
 from onnxlab.execution.planning.compiler import Compiler, FactOf
@@ -23,7 +23,7 @@ from onnxlab.ops.base import registry
 
 _SPECIALIZED = 64  # specialized programs that are kept
 _CHECKS = 16  # sets of feeds and outputs that were checked, per version of the model
-_BRANCHES, _CHECKED, _KEEPING = "branches", "checked", "keeping"  # notes of a compiler
+_BRANCHES = "branches"  # note of a compiler
 
 
 class Programs:
@@ -43,7 +43,7 @@ class Programs:
         steps: of nodes, for all versions of the graph.
         fallbacks: stand-ins for programs that take a while to be made.
         folder: results of constant instructions, for all versions.
-        compiled: the newest compiler and its programs.
+        compiled: the newest compiler.
         specialized: programs of that compiler for runs of one key (see `run.specialization`).
         ran: the program of the last run of that compiler.
     """
@@ -66,7 +66,7 @@ class Programs:
         self.steps = StepCache()
         self.fallbacks = FallbackPrograms(self.providers, patient)
         self.folder = Folder()
-        self.compiled: tuple[Compiler, Made] | None = None
+        self.compiled: Compiler | None = None
         self.specialized: Lru[Any, Any] = Lru("specialized programs", _SPECIALIZED)
         self.ran: Program | None = None
         self._fact, self._facts = fact, facts
@@ -79,18 +79,18 @@ class Programs:
     def __del__(self) -> None:
         self.steps.forget()
         if self.compiled is not None:
-            self.compiled[0].forget()
+            self.compiled.forget()
 
-    def within(self, limits: Limits | None) -> tuple[Compiler, Made]:
+    def within(self, limits: Limits | None) -> Compiler:
         """The compiler for a run with these limits: weights for which there is no room are left in their file."""
         self._weights.budget(limits.bytes if limits is not None else None)
         return self.current()
 
-    def current(self) -> tuple[Compiler, Made]:
-        """The compiler of the model as it is now, and the programs that it has made."""
+    def current(self) -> Compiler:
+        """The compiler of the model as it is now."""
         before = self.compiled
         if (
-            before is not None and self._is_steady and before[0].version == self.graph.version
+            before is not None and self._is_steady and before.version == self.graph.version
             and self._generation == registry.generation() and not self.fallbacks.tier.news
             and self.graph.transaction is None
         ):  # fmt: skip  # of most runs: no lock is taken
@@ -109,9 +109,9 @@ class Programs:
                 self.fallbacks.tier.news = False
                 self.specialized.clear()
             stored = self._weights.of(snapshot)
-            if before is not None and before[0].snapshot is snapshot and before[0].stored.keys() == stored.keys():
+            if before is not None and before.snapshot is snapshot and before.stored.keys() == stored.keys():
                 return before
-            if before is not None and (stored or before[0].stored):  # steps that read files are not carried over
+            if before is not None and (stored or before.stored):  # steps that read files are not carried over
                 self.forget_steps()
             compiler = Compiler(
                 snapshot, self.providers, self._fact, self.steps, self.folder, None, stored, self.graph.version
@@ -119,16 +119,15 @@ class Programs:
             compiler.facts = None if self._facts is None else self._facts()
             if before is not None:
                 self.folder.turn()
-                if difference(before[0].snapshot, snapshot) is not None:  # names have the same meaning
-                    compiler.ids, compiler.names = before[0].ids, before[0].names
-                    compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
+                if difference(before.snapshot, snapshot) is not None:  # names have the same meaning
+                    compiler.ids, compiler.names, compiler.checked = before.ids, before.names, before.checked
                 else:
                     self.steps.forget()
-                before[0].forget()
+                before.forget()
             self.specialized.clear()
-            self.compiled, self.ran = (compiler, no_programs()), None
+            self.compiled, self.ran = compiler, None
             self._is_steady = self.graph.transaction is None and not self._weights.are_possible
-            return self.compiled
+            return compiler
 
     def forget_steps(self) -> None:
         """Forget all steps; a program that is being made adds none to the new ones."""
@@ -139,14 +138,9 @@ class Programs:
         """Have the programs made that stand-ins ran for, after a run of `seconds`."""
         self.fallbacks.begin(seconds)
 
-    def of(self, compiler: Compiler) -> Made:
-        """The programs that a compiler has made: an empty set where it is not the newest compiler."""
-        compiled = self.compiled
-        return compiled[1] if compiled is not None and compiled[0] is compiler else no_programs()
-
     def last(self) -> Program | None:
         """The program of the last run, as long as it is the model's."""
-        _, programs = self.current()
+        programs = self.current().programs
         return next(reversed(programs.values()), None) if self.ran is None else self.ran
 
     def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
@@ -154,12 +148,11 @@ class Programs:
         providers = self.fallbacks.compiler(compiler).providers
         return Compiler(compiler.snapshot, providers, self._fact, watched=watched, stored=compiler.stored)
 
-    def for_shapes(self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
-        """The compiler and programs for feeds of these shapes: those that are given, unless shapes decide Ifs."""
-        later = (
-            partial(self.fallbacks.tier.later, current=self._is_current(compiler)) if self.fallbacks.wanted else None
-        )
-        return self._branches(compiler).specific(arrays, programs, later) or (compiler, programs)
+    def for_shapes(self, compiler: Compiler, arrays: Mapping[str, Any]) -> Compiler:
+        """The compiler for feeds of these shapes: the one that is given, unless shapes decide Ifs."""
+        tier = self.fallbacks.tier if self.fallbacks.wanted else None
+        later = None if tier is None else partial(tier.later, current=self._is_current(compiler))
+        return self._branches(compiler).specific(arrays, later) or compiler
 
     def _is_current(self, compiler: Compiler) -> Callable[[], bool]:
         """A function that tells whether the model is still the one of the compiler; it holds the compiler weakly."""
@@ -177,27 +170,21 @@ class Programs:
         return branches
 
     def program(
-        self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any], outputs: tuple[str, ...],
-        keep: bool = False,
-    ) -> Program:  # fmt: skip
+        self, compiler: Compiler, arrays: Mapping[str, Any], outputs: tuple[str, ...], keep: bool = False
+    ) -> Program:
         """The program of a compiler from feeds to `outputs`, or the one that stands in for it.
 
-        `programs` holds the programs that the compiler has made. With `keep`, every value in between stays readable.
-        The `arrays` are those that are fed, by name, None where they are not known.
+        With `keep`, every value in between stays readable. The `arrays` are those that are fed, by name, None where
+        they are not known.
         """
-        feeds = tuple(arrays)
+        feeds, programs = tuple(arrays), compiler.programs
         key = (feeds, outputs, keep)
         program = programs.get(key)
         if program is None:
-            checked = compiler.notes.get(_CHECKED, frozenset())
-            if (feeds, outputs) not in checked:
+            if (feeds, outputs) not in compiler.checked:
                 self._check(compiler, feeds, outputs)
-                compiler.notes[_CHECKED] = (checked if len(checked) < _CHECKS else frozenset()) | {(feeds, outputs)}
-            program = self.fallbacks.program(compiler, programs, key, self._is_current(compiler), arrays)
+                known = compiler.checked if len(compiler.checked) < _CHECKS else frozenset()
+                compiler.checked = known | {(feeds, outputs)}
+            program = self.fallbacks.program(compiler, key, self._is_current(compiler), arrays)
             programs.keep(key, programs.get(key, program))  # a concurrent run may have made it meanwhile
         return program
-
-    def with_all_values(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
-        """The program in which every value stays readable, or what stands in for it."""
-        programs = compiler.notes.setdefault(_KEEPING, no_programs())
-        return self.program(compiler, programs, dict.fromkeys(feeds), outputs, keep=True)

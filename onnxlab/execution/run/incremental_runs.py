@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -13,7 +13,6 @@ from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.executor import execute
-from onnxlab.execution.program.program import Program
 from onnxlab.execution.run.incremental_plan import IncrementalPlan, plan_of
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.execution.run.requests import RunRequest
@@ -24,17 +23,11 @@ class IncrementalRunner:
     """Runs of one graph over one store.
 
     Args:
-        make: makes the program of a compiler in which every value stays readable; raises FeedError where the outputs
-            need an input that is not fed.
+        programs: of the graph, in which every value stays readable.
     """
 
-    def __init__(
-        self,
-        graph: ModelGraph,
-        store: ValueStore,
-        make: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], Program],
-    ) -> None:
-        self._make = make
+    def __init__(self, graph: ModelGraph, store: ValueStore, programs: Programs) -> None:
+        self._programs = programs
         self._graph = graph
         self._store = store
 
@@ -59,7 +52,7 @@ class IncrementalRunner:
         if changed and state.arrays:
             with self._graph.lock:
                 stale = stale | self._store.dependents.of(changed)
-        program = self._make(compiler, tuple(arrays), names)
+        program = self._programs.program(compiler, arrays, names, keep=True)
         plan = plan_of(compiler, program)
         frame = program.frame([fed[ids[name]] for name in arrays])
         selection = plan.select(program, state, stale if stale.isdisjoint(fed) else stale - fed.keys(), frame)
@@ -90,14 +83,14 @@ class IncrementalRunner:
             readers = self._store.dependents.direct([plan.values[slot] for slot in recorder.changed])
         return replace(state, dirty=state.dirty | (readers & state.stale))
 
-    def cheaper(self, programs: Programs, request: RunRequest, seconds: float) -> tuple[Compiler, StoreState] | None:
+    def cheaper(self, request: RunRequest, seconds: float) -> tuple[Compiler, StoreState] | None:
         """The compiler and state for a run from kept values, node by node, where that takes no more than `seconds`.
 
         The inputs are those of the run before: either an edit affects little of what was asked for, or all outputs are
         stored already.
         """
         with self._graph.lock:
-            compiler, _ = programs.current()
+            compiler = self._programs.current()
             state = self._store.current()
         if not state.arrays or not (request.again or state.stale):
             return None
@@ -116,7 +109,7 @@ class IncrementalRunner:
             return 0.0
         if (compiler.providers, (tuple(arrays), names, True)) not in compiler.steps.programs:
             return inf
-        program = self._make(compiler, tuple(arrays), names)
+        program = self._programs.program(compiler, arrays, names, keep=True)
         fed = {ids[name]: array for name, array in arrays.items()}
         stale = state.stale if state.stale.isdisjoint(fed) else state.stale - fed.keys()
         frame = program.frame(arrays.values())

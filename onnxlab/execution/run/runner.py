@@ -29,7 +29,6 @@ from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
 from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.planning.background_compile import no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
@@ -88,7 +87,7 @@ class Runner:
         self.programs = self._programs_by(tuple(providers or (NumpyProvider(),)), threads)
         self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self.run, self.compute)
         self.value = self.on_demand.value
-        self._incremental = IncrementalRunner(graph, self.store, self.programs.with_all_values)
+        self._incremental = IncrementalRunner(graph, self.store, self.programs)
         self._noted = NotedRuns(self.store)
         self._usual: Lru[int, Programs] = Lru("usual programs by threads", _OTHERS)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
@@ -133,7 +132,7 @@ class Runner:
     def last_inputs(self) -> dict[str, Any]:
         """The inputs of the last run whose values were kept."""
         with self.graph.lock:
-            compiler, _ = self.programs.current()
+            compiler = self.programs.current()
             return self._requests.last_inputs(compiler, self.store.current())
 
     def declared(self, value: int) -> Fact:
@@ -151,7 +150,7 @@ class Runner:
         self, outputs: Sequence[str] | None = None, feeds: Iterable[str] = (), by: Programs | None = None
     ) -> Partition:
         """The provider of each node, bodies included, without running anything; `by` as of `run`."""
-        compiler, _ = (by or self.programs).current()
+        compiler = (by or self.programs).current()
         fed = (*compiler.snapshot.main.inputs, *feeds)
         return compiler.main.partition(fed, self._requests.outputs(compiler, outputs))
 
@@ -185,7 +184,7 @@ class Runner:
         """
         owner = self.programs if by is None or keep is True else by
         if feeds is not None and type(feeds) is not dict:
-            feeds = self._requests.named(owner.current()[0], feeds)
+            feeds = self._requests.named(owner.current(), feeds)
         if outputs is not None and type(outputs) is not list:
             outputs = asked(outputs)
         plain = keep is not True and limits is None and progress is None and seed is None
@@ -211,7 +210,7 @@ class Runner:
         self, owner: Programs, feeds: Mapping[str, Any], outputs: Sequence[str] | None, keep: Keep
     ) -> dict[str, Any] | None:
         """The outputs by the checks of an earlier run with the same signature; None where there was none."""
-        compiler = owner.current()[0]
+        compiler = owner.current()
         key = run_key(compiler.version, feeds, outputs)
         try:
             specialized = None if key is None else owner.specialized.get(key)
@@ -231,7 +230,7 @@ class Runner:
     ) -> RunRequest:  # fmt: skip
         """The request of a run. Raises FeedError and NameLookupError as `run`."""
         with self.graph.lock:
-            compiler, _ = owner.within(limits)
+            compiler = owner.within(limits)
             state = self.store.current()
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
@@ -246,17 +245,16 @@ class Runner:
         if request.is_kept and request.keep is True:
             return self._incremental.run(compiler, state, arrays, names, call)
         if request.is_kept:
-            cheaper = self._incremental.cheaper(self.programs, request, self._noted.seconds(tuple(arrays), names))
+            cheaper = self._incremental.cheaper(request, self._noted.seconds(tuple(arrays), names))
             if cheaper is not None:
                 return request.picked(self._incremental.run(*cheaper, arrays, names, call))
         if request.keep and not (request.is_of_inputs or request.inner):
             arrays = self._incremental.completed(compiler, state, arrays, names)
-        programs = owner.of(compiler)
         if request.inner:
-            compiler, programs = owner.watching(compiler, watching.by_scope(request.inner)), no_programs()
+            compiler = owner.watching(compiler, watching.by_scope(request.inner))
         elif request.keep is not True:
-            compiler, programs = owner.for_shapes(compiler, programs, arrays)
-        program = owner.program(compiler, programs, arrays, names)
+            compiler = owner.for_shapes(compiler, arrays)
+        program = owner.program(compiler, arrays, names)
         border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
         results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
@@ -284,7 +282,7 @@ class Runner:
             FeedError: no value has this name, or the array does not have its dtype.
         """
         with self.graph.lock:
-            self._requests.pin(self.programs.current()[0], name, value)
+            self._requests.pin(self.programs.current(), name, value)
 
     def unpin(self, name: str | None = None) -> None:
         """Let the graph make a value again; without a name, all. Raises NameLookupError where it is not pinned."""
@@ -321,12 +319,12 @@ class Runner:
     ) -> tuple[Compiler, Program, dict[str, Any]]:
         """The compiler, the program and the checked feeds of a run whose steps are observed."""
         with self.graph.lock:
-            compiler, programs = owner.within(limits)
+            compiler = owner.within(limits)
             state = self.store.current()
         names = self._requests.outputs(compiler, outputs)
         unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
-        return compiler, owner.program(compiler, programs, arrays, names), arrays
+        return compiler, owner.program(compiler, arrays, names), arrays
 
     def run_nodes(
         self, nodes: Iterable[int], feeds: Mapping[str, Any] | None = None, *, limits: Limits | None = None,
@@ -343,7 +341,7 @@ class Runner:
             FeedError, UnsupportedOperatorError, RunError, LimitError, RunStopped: as `run`.
         """
         with self.graph.lock:
-            compiler, programs = self.programs.within(limits)
+            compiler = self.programs.within(limits)
             state = self.store.current()
             chosen = nodes_of_main(self.graph, nodes)
         if feeds is not None and not isinstance(feeds, Mapping):
@@ -364,12 +362,12 @@ class Runner:
         arrays |= selection.known(state, self.store.pins, arrays)
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
-            program = self.programs.program(compiler, programs, arrays, names)
+            program = self.programs.program(compiler, arrays, names)
         return owned(call(program, list(arrays.values()), compiler.folder), names, (*arrays.values(),))
 
     def checked(self, feeds: Any) -> dict[str, Any]:
         """The feeds as arrays. Raises FeedError where they do not fit."""
-        compiler, _ = self.programs.current()
+        compiler = self.programs.current()
         return self._requests.checked(compiler, self._given(compiler, feeds))
 
     def sample_inputs(
@@ -386,7 +384,7 @@ class Runner:
             FeedError: feeds that do not fit.
             LimitError: the arrays would take more.
         """
-        arrays, main = self.checked(feeds), self.programs.current()[0].main
+        arrays, main = self.checked(feeds), self.programs.current().main
         scope = main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
         make_up(scope.nodes, main.fact, missing, arrays, seed, sizes, limits)

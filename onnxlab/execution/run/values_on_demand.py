@@ -56,7 +56,7 @@ class ValuesOnDemand:
             NameLookupError, UnsupportedOperatorError, RunError: as `run`.
         """
         with self._graph.lock:
-            compiler, _ = self._programs.current()
+            compiler = self._programs.current()
             value, run = compiler.ids.get(name, 0), self._store.last_run()
             state = self._store.current() if run is None or self._store.is_settled else None
         if state is not None and state.fresh(value):
@@ -80,7 +80,7 @@ class ValuesOnDemand:
         """The array of a value as the last run makes it; None where its parts and nodes cannot compute it."""
         if name not in run.known:
             call, store = Call(limits, None, None, self._programs.threads), self._store
-            program_of = partial(self._programs.program, compiler, self._programs.of(compiler))
+            program_of = partial(self._programs.program, compiler)
             with Loading(call.limits):
                 try:
                     values = looked_at(run, compiler, name, program_of, call, store.budget)
@@ -94,7 +94,7 @@ class ValuesOnDemand:
     def can_tell(self, name: str) -> bool:
         """Whether `value` gives a value of the main graph: it is kept, or computed from kept values."""
         with self._graph.lock:
-            compiler, _ = self._programs.current()
+            compiler = self._programs.current()
             state = self._store.current()
         ids, held = compiler.ids, compiler.main.scope.initializers
         if name not in ids or not state.has_run or (name in held and ids[name] not in state.arrays):
@@ -108,7 +108,7 @@ class ValuesOnDemand:
         The graph's lock must not be held. Raises as `run`.
         """
         with self._graph.lock:
-            names, state = self._programs.current()[0].names, self._store.current()
+            names, state = self._programs.current().names, self._store.current()
         missing = [value for value in values if value in names and not (state.fresh(value) or value in state.stale)]
         if len(missing) > _FEW:  # one run of all nodes takes less time than a run for each value
             if not self._all_of_last_run(limits):
@@ -123,7 +123,7 @@ class ValuesOnDemand:
     def known_names(self) -> list[str]:
         """The names of all values for which `can_tell` is true."""
         with self._graph.lock:
-            compiler, _ = self._programs.current()
+            compiler = self._programs.current()
             state = self._store.current()
         if not state.has_run:
             return []
@@ -136,7 +136,7 @@ class ValuesOnDemand:
         if self._all_of_last_run(limits):
             return
         with self._graph.lock:
-            state, ids = self._store.current(), self._programs.current()[0].ids
+            state, ids = self._store.current(), self._programs.current().ids
         missing = [name for name in self.known_names() if not state.fresh(ids[name])]
         if missing:
             self._compute(missing, limits)
@@ -144,13 +144,13 @@ class ValuesOnDemand:
     def _all_of_last_run(self, limits: Limits | None) -> bool:
         """Compute and keep all values that the last run did not keep, by one run from those it did; False: no room."""
         with self._graph.lock:
-            (compiler, programs), run = self._programs.current(), self._store.last_run()
+            compiler, run = self._programs.current(), self._store.last_run()
         if run is None:
             return False
         notes: dict[Any, Any] = run.program.notes
         feeds = {name: run.known[name] for name in (*run.program.feeds, *run.names) if name in run.known}
         if "all" not in notes or notes["all"].feeds != tuple(feeds):
-            notes["all"] = self._programs.program(compiler, programs, feeds, tuple(_told(compiler, feeds)))
+            notes["all"] = self._programs.program(compiler, feeds, tuple(_told(compiler, feeds)))
         self._store.let_go()
         program, call = notes["all"], Call(limits, None, None, self._programs.threads)
         try:

@@ -11,7 +11,7 @@ from onnxlab.execution.base.value_store import StoreState
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField
-from tests.execution.support.internals import By, current_programs, kept_programs_of
+from tests.execution.support.internals import By, kept_programs_of, programs_of
 from tests.execution.support.models import CHAIN, node, runner, value
 
 X = np.array([[-1, 2, 3, -4]], np.float32)
@@ -165,7 +165,7 @@ def test_a_what_if_takes_from_the_last_run_what_it_cannot_change(run):
     run.run({"x": X})
     twos = np.full_like(X, 2)
     np.testing.assert_array_equal(run.run({"b": twos})["d"], -2 * np.maximum(X, 0))  # a is unchanged
-    assert [len(program.instructions) for program in current_programs(run)[1].values()] == [2]  # Neg and Mul
+    assert [len(program.instructions) for program in programs_of(run)] == [2]  # Neg and Mul
     np.testing.assert_array_equal(run.run({"a": twos}, ["c"])["c"], -(twos + X))
     run.store.clear()
     with pytest.raises(FeedError, match="these inputs are needed and not fed: 'x'"):

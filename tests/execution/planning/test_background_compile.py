@@ -20,7 +20,7 @@ from onnxlab.infer.live.live_inference import Inference
 from tests.execution.planning.test_decided_branches import feeds as branch_feeds
 from tests.execution.planning.test_decided_branches import model as branch_model
 from tests.execution.planning.test_decided_branches import parts
-from tests.execution.support.internals import compiler_of, fallbacks_of
+from tests.execution.support.internals import compilers_for_shapes, fallbacks_of
 from tests.execution.support.regions import Both, Eager, assert_close
 
 TEXT = """
@@ -261,8 +261,8 @@ def test_branches_that_shapes_decide_are_compiled_in_the_background():
         assert_close(actual, expected, 2e-6)
         assert background.wait(120)
     assert ("numba", True) in [(provider, "MatMul" in operators) for provider, operators in parts(hot)]
-    ((_, programs),) = compiler_of(hot).notes["branches"]._known.values()
-    assert len(programs) == 1
+    (compiler,) = compilers_for_shapes(hot)
+    assert len(compiler.programs) == 1
 
 
 def test_weights_inside_a_compiled_part_are_seen_by_runs_that_keep_values():

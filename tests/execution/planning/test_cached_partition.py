@@ -5,7 +5,7 @@ import pytest
 
 import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.planning import cached_partition
+from onnxlab.execution.planning import compiler
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edits import bypassing
@@ -40,13 +40,13 @@ class Edited:
         self.graph = self.model.graph
         self.runner = self.fresh()
         self.made = 0
-        before = cached_partition.partition  # type: ignore[attr-defined]
+        before = compiler.partition  # type: ignore[attr-defined]
 
         def counted(view, providers):
             self.made += any(node.op_type == "MatMul" for node in view.nodes)
             return before(view, providers)
 
-        monkeypatch.setattr(cached_partition, "partition", counted)
+        monkeypatch.setattr(compiler, "partition", counted)
         self.check()
 
     def fresh(self):

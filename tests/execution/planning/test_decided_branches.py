@@ -7,7 +7,7 @@ import pytest
 
 from onnxlab.errors import RunError
 from onnxlab.graph import edits
-from tests.execution.support.internals import compiler_of
+from tests.execution.support.internals import compiler_of, compilers_for_shapes
 from tests.execution.support.regions import Both, assert_close
 
 # values after the outer If have no known rank; t is in both branches of the inner one, c an initializer of a branch
@@ -47,8 +47,7 @@ def feeds(*shape, flag=True):
 
 def parts(runner):
     """[(provider, operators)] of the newest compiler for certain shapes."""
-    branches = compiler_of(runner).notes["branches"]
-    *_, (compiler, _) = branches._known.values()
+    *_, compiler = compilers_for_shapes(runner)
     plan = compiler.main.partition(("x", "flag"), ("y",))
     return [(part.provider, [node.op_type for node in part.nodes]) for part in plan.parts]
 
@@ -75,7 +74,7 @@ def test_what_elements_decide_stays_an_if_and_is_not_asked_again():
         both.hot.run(feeds(1, 3, 8), keep=False)
     branches = compiler_of(both.hot).notes["branches"]
     assert not branches._open
-    assert not branches._known
+    assert not compilers_for_shapes(both.hot)
 
 
 def test_a_name_that_means_something_else_outside_keeps_the_if():

@@ -40,7 +40,7 @@ for _ in range(3):
     results = runner.run({"x": x}, keep=False)
     np.testing.assert_array_equal(results["y"], -np.exp(x))
     np.testing.assert_array_equal(results["z"], np.exp(x))
-(program,) = runner.programs.compiled[1].values()
+(program,) = runner.programs.compiled.programs.values()
 print(*[instruction.step.op for instruction in program.instructions])
 """
 

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxlab.execution.program import shape_specialization
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
-from tests.execution.support.internals import current_programs
+from tests.execution.support.internals import programs_of
 from tests.execution.support.models import graph
 
 HEADS = """g (float[b,s,d] x) => (float[b,k,s,e] y, int64[1] last) {
@@ -27,8 +27,7 @@ def floats(*shape: int) -> np.ndarray:
 
 def rows(run: Runner, **feeds: np.ndarray) -> int:
     """The number of instructions with which a run of these feeds begins."""
-    _, programs = current_programs(run)
-    (program,) = programs.values()
+    (program,) = programs_of(run)
     specialized = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))
     return len(program.instructions if specialized is None else specialized.rows)
 

@@ -26,19 +26,21 @@ class By:
         return getattr(self.runner, name)
 
 
-def current_programs(runner: Runner | By) -> tuple[Compiler, Any]:
-    """The compiler of the model as it is now, and its programs."""
-    return runner.programs.current()
-
-
 def compiler_of(runner: Runner | By) -> Compiler:
     """The compiler of the last run."""
-    return runner.programs.compiled[0]
+    compiler = runner.programs.compiled
+    assert compiler is not None
+    return compiler
+
+
+def compilers_for_shapes(runner: Runner | By) -> list[Compiler]:
+    """The compilers that the compiler of the last run has for feeds of certain shapes."""
+    return [compiler for key, compiler in compiler_of(runner).others.items() if isinstance(key, tuple)]
 
 
 def programs_of(runner: Runner | By) -> Iterable[Program]:
     """The programs of the last run's compiler."""
-    return runner.programs.compiled[1].values()
+    return [program for key, program in compiler_of(runner).programs.items() if not key[2]]
 
 
 def fallbacks_of(runner: Runner | By) -> Any:
@@ -48,7 +50,7 @@ def fallbacks_of(runner: Runner | By) -> Any:
 
 def kept_programs_of(runner: Runner | By) -> Iterable[Program]:
     """The programs of runs that keep all values, of the last run's compiler."""
-    return runner.programs.compiled[0].notes["keeping"].values()
+    return [program for key, program in compiler_of(runner).programs.items() if key[2]]
 
 
 def specialized_of(runner: Runner | By) -> Any:
@@ -63,7 +65,7 @@ def plans_of(region: Region) -> Any:
 
 def inner_values_of(runner: Runner | By) -> dict[str, Any]:
     """All values that the parts of the last run, which kept its border, can tell by themselves."""
-    compiler, run = runner.programs.current()[0], runner.store.last_run()
+    compiler, run = runner.programs.current(), runner.store.last_run()
     values: dict[str, Any] = {}
     for instruction in run.program.instructions if run is not None else ():
         names = [*value_computation.places(run, instruction, compiler)]
