@@ -99,6 +99,7 @@ def _adopt_name(graph: ModelGraph, value: ValueRecord, name: str, position: int)
     graph.apply(RenameValue(value.id, name))
     for index, info in zip(formals, infos, strict=True):
         graph.apply(InsertFormal(scope.id, "output", index, info, {name: value.id}))
+    graph.touch.adopted(value)
 
 
 def _formal_name(info: Any) -> str:

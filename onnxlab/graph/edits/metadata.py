@@ -169,12 +169,19 @@ def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Sco
     Nothing is converted: the nodes stay as they are and must fit the operators of that version too.
 
     Raises:
-        EditError: the version is no positive integer, or nodes do not fit the version; the message lists the nodes.
+        EditError: the version is no positive integer, newer than the installed onnx knows, or nodes do not fit it; the
+            message lists the nodes.
     """
     root = function or graph.main
     shown = domain or "ai.onnx"
     if version is not None and version < 1:
         raise EditError(f"an opset version is an integer of at least 1, got {version!r}")
+    newest = schemas.newest_official(domain)
+    if version is not None and newest is not None and version > newest:
+        raise EditError(
+            f"the installed onnx package knows {shown} up to version {newest}, so what operators mean in {version} is "
+            f"not known: give a version up to {newest}, or install a newer onnx package"
+        )
     imports = (root.proto if root.is_function else graph.proto).opset_import
     known = any(canonical(entry.domain) == canonical(domain) for entry in imports)
     if version is None and not known:

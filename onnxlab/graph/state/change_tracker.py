@@ -40,6 +40,7 @@ class Touched(NamedTuple):
         named: whether a node has another name or other metadata, which give its place in a hierarchy of modules.
         described: whether nothing changed but names, documentation and metadata of nodes, and fields of the model;
             facts then stay as they are.
+        adopted: values that took over the name and the declaration of another, whose place as an output they have.
     """
 
     nodes: frozenset[int]
@@ -55,6 +56,7 @@ class Touched(NamedTuple):
     declared: frozenset[int] = frozenset()
     named: bool = False
     described: bool = False
+    adopted: frozenset[int] = frozenset()
 
 
 class Views(Protocol):
@@ -156,6 +158,7 @@ class ChangeTracker:
         self._declared: set[int] = set()
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
+        self._adopted: set[int] = set()
         self._meaning = False
 
     def node(self, node: NodeRecord) -> None:
@@ -263,6 +266,10 @@ class ChangeTracker:
         """Values about which the model says something else."""
         self._declared.update(values)
 
+    def adopted(self, value: ValueRecord) -> None:
+        """A value that takes over the declaration of an output."""
+        self._adopted.add(value.id)
+
     def renamed(self, value: ValueRecord) -> None:
         """Note a value that got another name."""
         self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
@@ -307,6 +314,7 @@ class ChangeTracker:
             self.opsets, self.functions, self.metadata, self.structure,
             _parted(self._declared - values, index.values)[0] if self._declared else _NONE, self.named,
             not (self._meaning or self._values or self._scopes or self._declared or self.opsets or self.functions),
+            _parted(self._adopted, index.values)[0],
         )  # fmt: skip
 
 

@@ -52,7 +52,10 @@ class DeclarationUpdater:
         graph, inference = self._graph(), self._inference()
         if graph is None or inference is None or touched.described or inference.policy.prefer == "declared":
             return
-        changed = inference.foresee(touched)
+        changed: Changed = inference.foresee(touched)
+        if touched.adopted:  # what the declaration says was true of another value
+            adopted = ((vid, graph.values[vid].info) for vid in touched.adopted)
+            changed = {**changed, **{vid: (_fact(info.type), inference.fact(vid)) for vid, info in adopted if info}}
         for change in corrections(graph, changed) if changed else ():
             note = _told(graph, change)
             transaction.apply(change, None)
@@ -73,9 +76,12 @@ def _told(graph: ModelGraph, change: SetTypes) -> str:
     notes = []
     for at, encoded in zip(change.places, change.types, strict=True):
         info = scope.proto.output[at]
-        old, new = info.type.tensor_type.elem_type, onnx.TypeProto.FromString(encoded or b"").tensor_type.elem_type
+        now = onnx.TypeProto.FromString(encoded or b"")
+        old, new = info.type.tensor_type.elem_type, now.tensor_type.elem_type
         if old != new and {old, new} <= set(dtypes.ELEM_TYPES):
             notes.append(f"output {info.name}: {dtypes.name(old)} → {dtypes.name(new)}")
+        elif info.type.WhichOneof("value") != now.WhichOneof("value"):
+            notes.append(f"output {info.name}: {_fact(info.type)} → {_fact(now)}")
     return f" ({', '.join(notes)})" if notes else ""
 
 

@@ -161,6 +161,21 @@ def test_opsets_are_judged_by_the_nodes() -> None:
     assert model.opsets[""] == 17
 
 
+def test_no_opset_is_set_that_onnx_does_not_know() -> None:
+    model = Model(branches())
+    for domain, version in (("", 99), ("ai.onnx", 99), ("ai.onnx.ml", 40), ("ai.onnx.preview.training", 2)):
+        with pytest.raises(EditError, match=rf"knows {domain or 'ai.onnx'} up to version \d+, .* give a version up to"):
+            model.opsets[domain] = version
+    model.opsets["com.example"] = 99
+    proto = branches()
+    proto.opset_import[0].version = 99
+    newer = Model(proto)
+    assert newer.opsets[""] == 99
+    newer.opsets[""] = 21
+    newer.undo()
+    assert newer.opsets[""] == 99
+
+
 def test_defaults_come_and_go(model: Model) -> None:
     from onnxlab.graph import edits
 

@@ -15,6 +15,7 @@ from onnxlab.graph.edit.changes import RemoveEntry
 from onnxlab.graph.state.graph_state import GraphState
 from onnxlab.infer import Inference
 from onnxlab.infer.facts.policy import Policy
+from onnxlab.infer.facts.type_protos import fact_of_type
 from onnxlab.model import Model
 
 
@@ -319,3 +320,41 @@ def test_declarations_are_stored_in_the_order_of_the_nodes_whatever_was_undone()
         model.undo()
     model.declarations("store")
     assert [info.name for info in model.proto.graph.value_info] == ["a", "b", "c"]
+
+
+BYPASSED = {
+    "another element type": ("y = Cast <to = 7> (r)", "int64[N, 4] y", "float32[N,4]"),
+    "another rank": ("y = Flatten <axis = 0> (r)", "float[1, k] y", "float32[N,4]"),
+    "another size": ("y = Concat <axis = 1> (r, r)", "float[N, 8] y", "float32[N,4]"),
+    "a sequence of maps": ("y = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1, 2, 3]> (r)", "seq(map(int64, float)) y",
+                           "float32[N,4]"),
+    "a sequence": ("y = SequenceConstruct (r)", "seq(float[N, 4]) y", "float32[N,4]"),
+    "an optional": ("y = Optional (r)", "optional(float[N, 4]) y", "float32[N,4]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BYPASSED)
+def test_a_value_that_takes_over_an_output_declares_its_own_type(name: str) -> None:
+    node, output, expected = BYPASSED[name]
+    text = f"""<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+        g (float[N, 4] x) => ({output}) {{ r = Relu (x) {node} }}"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    before = model.to_bytes()
+    model.nodes["y"].remove(bypass=True)
+    assert str(fact_of_type(model.proto.graph.output[0].type, lambda axis: axis)) == expected
+    assert not model.diagnostics
+    onnxruntime.InferenceSession(model.to_bytes())
+    after = model.to_bytes()
+    model.undo()
+    assert model.to_bytes() == before
+    model.redo()
+    assert model.to_bytes() == after
+
+
+def test_a_wrong_declaration_of_another_output_stays_when_one_is_taken_over() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[4] x) => (int64[4] y, int64[9] wrong) { r = Relu (x) wrong = Abs (x) y = Cast <to = 7> (r) }"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    model.nodes["y"].remove(bypass=True)
+    assert types(model) == {"y": "1[4]", "wrong": "7[9]"}
+    assert model.history.all_labels == ["bypass Cast#2 (output y: int64 → float32)"]
