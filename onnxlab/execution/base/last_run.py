@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 _COMPUTED = "computed"  # note of a program, which holds after edits that leave its steps
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class LastRun:
     """A run as it is noted when it ends, in next to no time; the value store evaluates it when a value is asked for.
 
@@ -31,16 +32,13 @@ class LastRun:
     made: Sequence[Any]
     looks: int = 0
     held: int = 0
-    _known: dict[str, Any] | None = field(default=None, init=False)
 
-    @property
+    @cached_property
     def known(self) -> dict[str, Any]:
-        """{name: array} of what was fed or is kept; values that are computed from these later are added."""
-        if self._known is None:
-            pairs = zip(self.names, self.made, strict=True)
-            fed = dict(zip(self.program.feeds, self.fed, strict=True))
-            self._known = {name: array for name, array in pairs if array is not None and name in self.ids} | fed
-        return self._known
+        """{name: array} of what was fed or is kept; replaced when values are computed from these later."""
+        pairs = zip(self.names, self.made, strict=True)
+        fed = dict(zip(self.program.feeds, self.fed, strict=True))
+        return {name: array for name, array in pairs if array is not None and name in self.ids} | fed
 
     def inputs(self) -> dict[int, Any]:
         """{value id: array} of what was fed."""

@@ -302,7 +302,6 @@ class ValueStore:
         Args:
             held: more values, which are read-only and which a program holds in any case.
         """
-        freeze(values.values())
         known, ids = run.known, run.ids
         chosen = {name: array for name, array in values.items() if name not in known and name in ids}
         room, nbytes = self.budget - run.held, at_most(chosen.values())
@@ -310,13 +309,15 @@ class ValueStore:
             chosen = dict(_last_of(chosen, room))
         run.held += min(nbytes, room)
         with self._graph.lock, self._lock:
-            if run is self._noted or self.last_run() is run:
-                run.known.update({**held, **chosen})
-            if run is self._recent and self.last_run() is run:
+            if self.last_run() is not run:
+                return
+            run.known = {**held, **known, **chosen}
+            if run is self._recent:
                 self._add({ids[name]: array for name, array in (*held.items(), *chosen.items()) if name in ids})
 
     def _add(self, values: Mapping[int, Any]) -> None:
         """Add values of the last run to the state."""
+        freeze(values.values())
         state = self._state
         held = state.held + at_most(values.values())
         if held <= self.budget:

@@ -108,6 +108,13 @@ def specialized(program: Program, feeds: Sequence[Any], begin: FoldedProgram) ->
     return specialization.specialized(program, key, begin)
 
 
+def expect(program: Program, feeds: Sequence[Any]) -> None:
+    """Have the next run of a program specialize it for the shapes of these feeds: others like it are expected."""
+    specialization = program.notes[_NOTE] = _analyzed(program)
+    if isinstance(specialization, ShapeSpecialization) and (key := _signature(feeds)) is not None:
+        specialization.seen.keep(key, None)
+
+
 def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
     """The program of all further runs of feeds of these shapes, None before it is known; see `specialized`."""
     specialization: ShapeSpecialization | bool | None = program.notes.get(_NOTE)

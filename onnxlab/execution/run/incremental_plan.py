@@ -24,16 +24,12 @@ class Worklist:
         numbers: of the instructions to run.
         values: id of a value that each of these makes; 0 for none.
         border: (slot, value id) of stored values that the steps or the caller read.
-        made: `values` as a set.
-        took: seconds of the last time that all steps ran, if they did.
     """
 
     stale: frozenset[int]
     numbers: tuple[int, ...]
     values: tuple[int, ...]
     border: tuple[tuple[int, int], ...]
-    made: frozenset[int]
-    took: list[float] = field(default_factory=list)
 
     def fill(self, frame: list[Any], arrays: Mapping[int, Any]) -> bool:
         """Put the stored values into a frame; False where one is not stored any more."""
@@ -46,12 +42,7 @@ class Worklist:
 
     def expected(self, seconds: Mapping[int, float]) -> float:
         """Seconds that the steps took when they last ran; infinite where one never did."""
-        return self.took[0] if self.took else sum(map(seconds.get, self.values, repeat(inf)))
-
-    def ran(self, seconds: Mapping[int, float]) -> None:
-        """Note how long the steps took that were run."""
-        if seconds.keys() == self.made:  # else some steps did not run, or make several values
-            self.took[:] = [sum(seconds.values())]
+        return sum(map(seconds.get, self.values, repeat(inf)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +100,7 @@ class IncrementalPlan:
                     waiting.append(read)
         numbers = tuple(sorted(chosen))
         ids = tuple([self.made[number] for number in numbers])
-        return Worklist(stale, numbers, ids, tuple(border), frozenset(ids))
+        return Worklist(stale, numbers, ids, tuple(border))
 
 
 def plan_of(compiler: Compiler, program: Program) -> IncrementalPlan:

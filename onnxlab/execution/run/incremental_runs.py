@@ -69,7 +69,6 @@ class IncrementalRunner:
         call.part(
             lambda: execute(program, frame, call.run, recorder, rows), len(rows), selection.expected(state.seconds)
         )
-        selection.ran(recorder.seconds)
         self._store.merge(state, self._after(recorder, plan, stale))
         results = zip(names, program.results(frame), strict=True) if copies else ()
         return {name: copied(array) for name, array in results}

@@ -17,6 +17,8 @@ from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Program
 
 _TIMED = 64  # sets of feeds and outputs whose runs are timed
+_BRIEF = 100e-6  # seconds of a run that nothing is added to
+_RATE = 2e8  # bytes of outputs that are copied, by the second of a run: one hundredth of its time or two
 _COPIED = 1 << 20  # largest bytes of an output that is copied although a run could make it again
 
 
@@ -45,8 +47,14 @@ class NotedRuns:
         names = *program.border_names, *outputs
         self._store.note(LastRun(compiler.version, compiler.ids, program, fed, names, [*border, *values]))
 
-    def note_short(self, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any]) -> None:
-        """Note a run of microseconds whose feeds are all arrays; its outputs can be made again and are not copied."""
+    def note_short(
+        self, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any],
+        results: Mapping[str, Any], seconds: float,
+    ) -> None:  # fmt: skip
+        """Note a run of `seconds` whose feeds are all arrays; outputs are copied where that adds next to nothing."""
+        if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
+            self.note(compiler, program, feeds, border, results)
+            return
         fed = [array.copy() for array in feeds]
         self._store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))
 

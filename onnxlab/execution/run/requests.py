@@ -83,7 +83,6 @@ class Requests:
         self._store = store
         self._fact = fact or self.declared
         self._inputs: tuple[Any, dict[str, Fact]] = None, {}  # the graph's view, and the declared facts of its inputs
-        self._fine: tuple[dict[str, Fact], dict[str, Any]] | None = None  # facts, and kept inputs that fit them
 
     def declared(self, value: int) -> Fact:
         """The type that the file declares for a value; UNKNOWN where it declares none."""
@@ -167,23 +166,6 @@ class Requests:
             checks.check_names(feeds, inputs, ids)
         facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in feeds}
         return checks.convert(feeds, facts)
-
-    def again(self, compiler: Compiler, state: StoreState) -> dict[str, Any]:
-        """The kept inputs, checked against the current declarations.
-
-        Raises:
-            as `checked`.
-        """
-        feeds, facts = self.last_inputs(compiler, state), self.input_facts(compiler)
-        fine = self._fine
-        if (
-            fine is None
-            or fine[0] is not facts
-            or feeds.keys() != fine[1].keys()
-            or any(fine[1][name] is not array for name, array in feeds.items())
-        ):
-            fine = self._fine = facts, self.checked(compiler, feeds)
-        return dict(fine[1])
 
     def with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
         """The feeds and the pinned values that are not fed."""

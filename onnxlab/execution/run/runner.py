@@ -24,6 +24,7 @@ from weakref import WeakMethod
 
 from onnxlab.errors import FeedError
 from onnxlab.execution.base import watching
+from onnxlab.execution.base.array_memory import retain_freed
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
@@ -50,7 +51,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 from onnxlab.shapes import Fact
 
-_OTHERS = 4
+_OTHERS = 8
 
 
 class Runner:
@@ -80,16 +81,16 @@ class Runner:
         keep_bytes: int | None = None, threads: int = 1, refuse: Refuse | None = None,
         facts: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
+        retain_freed()
         self.graph = graph
         self.store = ValueStore(graph, keep_bytes)
         self._requests = Requests(graph, self.store, fact)
         self._fact, self._facts = fact or self._requests.declared, facts
         self.programs = self._programs_by(tuple(providers or (NumpyProvider(),)), threads)
-        self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self.run, self.compute)
+        self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self)
         self.value = self.on_demand.value
         self._incremental = IncrementalRunner(graph, self.store, self.programs)
         self._noted = NotedRuns(self.store)
-        self._usual: Lru[int, Programs] = Lru("usual programs by threads", _OTHERS)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
         self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
         self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
@@ -98,32 +99,28 @@ class Runner:
         """Run all nodes again: custom operators were registered or removed."""
         self.store.invalidate_all()
 
-    def by(self, providers: Sequence[str | Provider] | None, threads: int = 1) -> Programs:
+    def by(self, providers: Sequence[str | Provider] | None, threads: int = 1, patient: bool = False) -> Programs:
         """The programs of the graph by these providers, made once; default: the usual ones.
+
+        Args:
+            patient: have them compile in the background.
 
         Raises:
             ProviderError: no provider has that name.
         """
+        chosen = usual_names() if providers is None else providers
         try:
-            chosen = usual_names() if providers is None else providers
-            key = (tuple([chosen] if isinstance(chosen, str) else chosen), threads)
-            known = key in self._others
+            key = (chosen,) if isinstance(chosen, str) else tuple(chosen), threads, patient
+            programs = self._others.get(key)
         except TypeError:  # not a list, or a provider that is not hashable
-            assert providers is not None
-            return self._programs_by(named(providers, threads), threads)
-        if not known:
-            self._others.keep(key, self._programs_by(named(key[0], threads), threads))
-        return self._others[key]
+            return self._programs_by(named(chosen, threads), threads, patient)
+        if programs is None:
+            programs = self._others.keep(key, self._programs_by(named(chosen, threads), threads, patient))
+        return programs
 
     def usual(self, threads: int = 1) -> Programs:
         """The programs by the fastest installed providers, which compile in the background; see `compiles`."""
-        if not self.compiles:
-            return self.by(("numpy",), threads)
-        programs = self._usual.get(threads)
-        if programs is None:
-            new = self._programs_by(named(usual_names(), threads), threads, patient=True)
-            programs = self._usual.keep(threads, new)
-        return programs
+        return self.by(None, threads, patient=True) if self.compiles else self.by(("numpy",), threads)
 
     def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
         check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # weak: this runner holds the programs
@@ -143,7 +140,7 @@ class Runner:
         """Mark the values that depend on an edit as no longer fresh. To be registered as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            for programs in (self.programs, *self._usual.values(), *self._others.values()):
+            for programs in (self.programs, *self._others.values()):
                 programs.forget_steps()
 
     def partition(
@@ -221,7 +218,8 @@ class Runner:
         results: dict[str, Any]
         results, border = specialized.run(feeds, bool(keep))
         if keep:
-            self._noted.note_short(compiler, specialized.program, feeds.values(), border)
+            program, seconds = specialized.program, specialized.seconds
+            self._noted.note_short(compiler, program, feeds.values(), border, results, seconds)
         return results
 
     def _requested(
@@ -232,11 +230,11 @@ class Runner:
         with self.graph.lock:
             compiler = owner.within(limits)
             state = self.store.current()
-        inner = self._requests.watched(compiler, outputs)
-        names = self._requests.outputs(compiler, outputs, inner)
-        unchecked = self._requests.again(compiler, state) if feeds is None else dict(feeds)
-        arrays = unchecked if feeds is None else self._requests.checked(compiler, unchecked)
-        arrays = self._requests.with_pins(compiler, arrays)
+        requests = self._requests
+        inner = requests.watched(compiler, outputs)
+        names = requests.outputs(compiler, outputs, inner)
+        unchecked = requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
+        arrays = requests.with_pins(compiler, requests.checked(compiler, unchecked))
         return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, feeds is None, plain)
 
     def _run(self, owner: Programs, request: RunRequest, call: Call) -> dict[str, Any]:
@@ -296,11 +294,11 @@ class Runner:
         """Run once, step by step, with an observer; nothing is kept. `by` is as in `run`, and so are the errors."""
         owner = by or self.programs
         with Loading(call.limits):
-            _, program, arrays = self._watchable(owner, feeds, outputs)
-            frame = program.frame(list(arrays.values()))
+            program, arrays, _ = self._watchable(owner, feeds, outputs)
+            frame = program.frame(arrays)
             call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), inf)
         owner.prepare()
-        return owned(program.results(frame), program.outputs, (*arrays.values(),))
+        return owned(program.results(frame), program.outputs, arrays)
 
     def hand(
         self, feeds: Mapping[str, Any], outputs: Sequence[str], take: Take, seed: int | None = None,
@@ -310,21 +308,18 @@ class Runner:
         owner = by or self.programs
         call = Call(limits, None, seed, owner.threads, owner.prepare)
         with Loading(call.limits):
-            compiler, program, arrays = self._watchable(owner, dict(feeds), outputs, limits)
+            program, arrays, compiler = self._watchable(owner, feeds, outputs, limits)
             watch = HandedValues(program, take)
-            watch.finish(call(program, list(arrays.values()), compiler.folder, watch=watch))
+            watch.finish(call(program, arrays, compiler.folder, watch=watch))
 
     def _watchable(
         self, owner: Programs, feeds: Any, outputs: Sequence[str] | None, limits: Limits | None = None
-    ) -> tuple[Compiler, Program, dict[str, Any]]:
-        """The compiler, the program and the checked feeds of a run whose steps are observed."""
-        with self.graph.lock:
-            compiler = owner.within(limits)
-            state = self.store.current()
-        names = self._requests.outputs(compiler, outputs)
-        unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
-        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
-        return compiler, owner.program(compiler, arrays, names), arrays
+    ) -> tuple[Program, list[Any], Compiler]:
+        """The program, the checked feeds in its order, and the compiler of a run whose steps are observed."""
+        request = self._requested(owner, feeds, outputs, False, limits, plain=False)
+        self._requests.outputs(request.compiler, outputs)  # values of bodies are made by no step of the program
+        compiler, arrays = request.compiler, request.arrays
+        return owner.program(compiler, arrays, request.names), [*arrays.values()], compiler
 
     def run_nodes(
         self, nodes: Iterable[int], feeds: Mapping[str, Any] | None = None, *, limits: Limits | None = None,

@@ -6,7 +6,7 @@ values it goes on node by node. The way to a value is determined once per progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -16,17 +16,12 @@ import numpy as np
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import PACE, Call
-from onnxlab.execution.program.executor import NodeContext
+from onnxlab.execution.program.executor import NodeContext, run_program
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.shapes import TensorFact
 
 ProgramOf = Callable[[tuple[str, ...], tuple[str, ...]], Program]
 """The program from some values to others, node by node."""
-
-# Looks at one run after which all values of a part are computed at once, which takes no longer than one more look.
-_FEW = 2
-
-_SHARE = 4  # divisor of the store's budget: all values of a part may take budget / `_SHARE`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +29,11 @@ class Look:
     """The way to compute a value from what a run kept.
 
     Attributes:
-        inner: parts, and the values inside of each that are computed first.
+        inner: parts, and {name: dtype in the model} of the values inside of each that are computed first.
         program: from these and the known values to the value; None where it is one of these.
     """
 
-    inner: tuple[tuple[Instruction, tuple[str, ...]], ...]
+    inner: tuple[tuple[Instruction, Mapping[str, Any]], ...]
     program: Program | None
 
     def serves(self, known: Mapping[str, Any]) -> bool:
@@ -50,73 +45,68 @@ class Look:
 
 
 def looked_at(
-    run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf, call: Call, budget: int
+    run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf, call: Call, room: int
 ) -> dict[str, Any]:
     """Values that are computed on the way to one value, with that value itself unless it cannot be computed so.
 
     Args:
         compiler: of the model as it was run.
-        budget: bytes of a store.
+        room: bytes that all values of a part may take; 0 where only those on the way are computed.
 
     Raises:
         FeedError: the value needs an input that was not fed.
         LimitError, RunStopped, RunError: the run that computes the values is ended, or fails.
     """
-    run.looks += 1
     notes: dict[Any, Any] = run.program.notes
     look: Look | None = notes.get(("look", name))
     if look is None or not look.serves(run.known):
         look = notes["look", name] = _look(run, compiler, name, program_of)
     values: dict[str, Any] = {}
-    parts = [(instruction, _dtypes(run, instruction, compiler, names, budget)) for instruction, names in look.inner]
+    # facts are inferred here, as a worker may not do it
+    parts = [(instruction, (room and typed(compiler, _all(instruction, compiler, room))) or dtypes)
+             for instruction, dtypes in look.inner]  # fmt: skip
 
     def work() -> None:
         for instruction, dtypes in parts:
             values.update(_read(run, instruction, dtypes, call))
+        known = {**run.known, **values}
+        if look.program is not None and all(map(known.__contains__, look.program.feeds)):
+            feeds = [known[read] for read in look.program.feeds]
+            (values[name],) = run_program(look.program, feeds, call.run, compiler.folder)
 
-    if parts:
-        call.part(work, 1, run.program.notes.get(PACE, (0, inf))[1])
-    known = {**run.known, **values}
-    if look.program is not None and all(map(known.__contains__, look.program.feeds)):
-        (values[name],) = call(look.program, [known[read] for read in look.program.feeds], compiler.folder)
+    call.part(work, 1, run.program.notes.get(PACE, (0, inf))[1])
     return values
 
 
-def _dtypes(
-    run: LastRun, instruction: Instruction, compiler: Compiler, names: Sequence[str], budget: int
-) -> dict[str, Any]:
-    """{name: dtype in the model} of the values of a part to compute, gathered here as a worker may not infer facts."""
-    chosen = names if run.looks <= _FEW else _all(instruction, compiler, budget // _SHARE) or names
-    facts = {name: compiler.fact(compiler.ids[name]) for name in chosen if name not in run.known}
-    typed = {name: fact.dtype for name, fact in facts.items() if isinstance(fact, TensorFact)}
-    return {name: dtype for name, dtype in typed.items() if dtype is not None}
-
-
 def _look(run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf) -> Look:
-    known, inside = run.known, dict[str, Instruction]()
+    known, inside = run.known, dict[str, tuple[Instruction, Any]]()
     for instruction in run.program.instructions:
-        inside.update(dict.fromkeys(places(run, instruction, compiler).difference(known), instruction))
+        dtypes = places(run, instruction, compiler)
+        inside.update({read: (instruction, dtypes[read]) for read in dtypes if read not in known})
     nearest = compiler.main.border([name], lambda read: read in known or read in inside)
-    chosen: dict[int, tuple[Instruction, list[str]]] = {}
+    chosen: dict[int, tuple[Instruction, dict[str, Any]]] = {}
     for read in nearest:
         if read in inside:
-            chosen.setdefault(id(inside[read]), (inside[read], []))[1].append(read)
-    inner = tuple([(instruction, tuple(names)) for instruction, names in chosen.values()])
-    return Look(inner, None if name in inside else program_of(tuple(nearest), (name,)))
+            instruction, dtype = inside[read]
+            chosen.setdefault(id(instruction), (instruction, {}))[1][read] = dtype
+    return Look((*chosen.values(),), None if name in inside else program_of(tuple(nearest), (name,)))
 
 
-def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> frozenset[str]:
-    """Names of the main graph whose values a part can compute and whose dtype is known."""
+def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> dict[str, Any]:
+    """{name: dtype} of the values of the main graph that a part can compute."""
     step, known = instruction.step, run.known
     if step.part is None or step.part.places is None or step.part.look is None:
-        return frozenset()
+        return {}
     if not all(map(known.__contains__, step.inputs)):
-        return frozenset()
-    names = step.part.places(*map(known.__getitem__, step.inputs))
+        return {}
+    return typed(compiler, step.part.places(*map(known.__getitem__, step.inputs)))
+
+
+def typed(compiler: Compiler, names: Iterable[str]) -> dict[str, Any]:
+    """{name: dtype in the model} of those values of the main graph whose dtype is known."""
     facts = {name: compiler.fact(compiler.ids[name]) for name in names if name in compiler.ids}
-    return frozenset(
-        name for name, fact in facts.items() if isinstance(fact, TensorFact) and fact.dtype is not None
-    )  # fmt: skip
+    dtypes = {name: fact.dtype for name, fact in facts.items() if isinstance(fact, TensorFact)}
+    return {name: dtype for name, dtype in dtypes.items() if dtype is not None}
 
 
 def _all(instruction: Instruction, compiler: Compiler, room: int) -> Sequence[str]:
@@ -137,7 +127,8 @@ def _read(run: LastRun, instruction: Instruction, dtypes: Mapping[str, Any], cal
     context = NodeContext(call.run, instruction, [])
     try:
         arrays = [run.known[name] for name in instruction.step.inputs]
-        for name, array in part.look(context, dtypes, *arrays).items():
+        missing = [name for name in dtypes if name not in run.known]
+        for name, array in part.look(context, missing, *arrays).items():
             dtype = dtypes[name]
             if array.dtype == dtype:
                 values[name] = array

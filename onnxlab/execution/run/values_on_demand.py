@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakMethod
+from weakref import proxy
 
 from onnxlab.errors import FeedError, LimitError, NotComputedError
 from onnxlab.execution.base.array_memory import freeze
@@ -15,35 +15,31 @@ from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.call import Call
+from onnxlab.execution.program.program import Program
 from onnxlab.execution.run.value_computation import looked_at
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 
 _FEW = 8  # values beyond which all are computed in one run
+# Looks at one run after which all values of a part are computed at once, which takes no longer than one more look.
+_LOOKS = 2
+_SHARE = 4  # divisor of the store's budget: all values of a part may take budget / `_SHARE`
 
 
 class ValuesOnDemand:
-    """The values of one graph as the last run, and the edits since, make them.
+    """The values of a graph as the last run, and the edits since, make them.
 
     Args:
         programs: programs that run node by node.
-        run: runs from the inputs of the last run up to some values, and keeps the values that it computes.
-        compute: the same as `run`, without results.
+        runner: `run` of it runs from the inputs of the last run up to some values, and keeps the values that it
+            computes; `compute` does so without results. It is referred to weakly, since it holds this object.
     """
 
-    def __init__(
-        self, graph: ModelGraph, store: ValueStore, programs: Programs,
-        run: Callable[..., dict[str, Any]], compute: Callable[..., None],
-    ) -> None:  # fmt: skip
+    def __init__(self, graph: ModelGraph, store: ValueStore, programs: Programs, runner: Any) -> None:
         self._graph = graph
         self._store = store
         self._programs = programs
-        self._weak_run, self._weak_compute = WeakMethod(run), WeakMethod(compute)  # weak: the runner holds this object
-
-    def _compute(self, names: list[str], limits: Limits | None = None) -> None:
-        compute = self._weak_compute()
-        assert compute is not None, "the runner has its own values"
-        compute(names, limits)
+        self._runner = proxy(runner)
 
     def value(self, name: str, limits: Limits | None = None) -> Any:
         """The array of a value of the main graph as the model is now.
@@ -67,10 +63,8 @@ class ValuesOnDemand:
                 return array
         elif state is not None and not state.has_run:
             raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
-        run_anew = self._weak_run()
-        assert run_anew is not None, "the runner has its own values"
         try:
-            (array,) = run_anew(None, [name], limits=limits).values()
+            (array,) = self._runner.run(None, [name], limits=limits).values()
         except FeedError as error:
             raise NotComputedError(f"{name!r} cannot be computed from the inputs of the last run: {error}") from error
         freeze((array,))
@@ -78,18 +72,21 @@ class ValuesOnDemand:
 
     def _looked_at(self, run: LastRun, compiler: Compiler, name: str, limits: Limits | None) -> Any:
         """The array of a value as the last run makes it; None where its parts and nodes cannot compute it."""
-        if name not in run.known:
-            call, store = Call(limits, None, None, self._programs.threads), self._store
+        values = run.known
+        if name not in values:
+            run.looks += 1
+            room = self._store.budget // _SHARE if run.looks > _LOOKS else 0
+            call = Call(limits, None, None, self._programs.threads)
             program_of = partial(self._programs.program, compiler)
             with Loading(call.limits):
                 try:
-                    values = looked_at(run, compiler, name, program_of, call, store.budget)
+                    values = looked_at(run, compiler, name, program_of, call, room)
                 except FeedError:
                     return None
-            store.keep(run, values)
-            return values.get(name)
-        freeze((run.known[name],))
-        return run.known[name]
+            self._store.keep(run, values)
+        array = values.get(name)
+        freeze((array,))
+        return array
 
     def can_tell(self, name: str) -> bool:
         """Whether `value` gives a value of the main graph: it is kept, or computed from kept values."""
@@ -111,10 +108,7 @@ class ValuesOnDemand:
             names, state = self._programs.current().names, self._store.current()
         missing = [value for value in values if value in names and not (state.fresh(value) or value in state.stale)]
         if len(missing) > _FEW:  # one run of all nodes takes less time than a run for each value
-            if not self._all_of_last_run(limits):
-                known = {*self.known_names()}
-                chosen = [names[value] for value in missing if names[value] in known]
-                self._compute(chosen, limits) if chosen else None
+            self.keep_all(limits, {names[value] for value in missing})
             return
         for value in missing:
             if self.can_tell(names[value]):
@@ -125,21 +119,26 @@ class ValuesOnDemand:
         with self._graph.lock:
             compiler = self._programs.current()
             state = self._store.current()
-        if not state.has_run:
-            return []
-        ids = compiler.ids
-        known = [name for name, value in ids.items() if value in state.arrays]
-        return known + _told(compiler, known)
+        known = [name for name, value in compiler.ids.items() if value in state.arrays] if state.has_run else []
+        return known + _told(compiler, known) if known else []
 
-    def keep_all(self, limits: Limits | None = None) -> None:
-        """Compute all that `known_names` lists and keep it, as far as the budget allows. Raises as `run`."""
+    def keep_all(self, limits: Limits | None = None, among: Collection[str] | None = None) -> None:
+        """Compute all that `known_names` lists and keep it, as far as the budget allows.
+
+        Args:
+            among: where not all can be computed at once, only these of them are.
+
+        Raises:
+            as `run`.
+        """
         if self._all_of_last_run(limits):
             return
         with self._graph.lock:
             state, ids = self._store.current(), self._programs.current().ids
-        missing = [name for name in self.known_names() if not state.fresh(ids[name])]
+        missing = [name for name in self.known_names()
+                   if not state.fresh(ids[name]) and (among is None or name in among)]  # fmt: skip
         if missing:
-            self._compute(missing, limits)
+            self._runner.compute(missing, limits)
 
     def _all_of_last_run(self, limits: Limits | None) -> bool:
         """Compute and keep all values that the last run did not keep, by one run from those it did; False: no room."""
@@ -149,22 +148,41 @@ class ValuesOnDemand:
             return False
         notes: dict[Any, Any] = run.program.notes
         feeds = {name: run.known[name] for name in (*run.program.feeds, *run.names) if name in run.known}
-        if "all" not in notes or notes["all"].feeds != tuple(feeds):
-            notes["all"] = self._programs.program(compiler, feeds, tuple(_told(compiler, feeds)))
+        fed, all_values = [*feeds.values()], notes.get("all")
+        if all_values is None or all_values.program.feeds != tuple(feeds):
+            program = self._programs.program(compiler, feeds, tuple(_told(compiler, feeds)))
+            all_values = notes["all"] = AllValues(program)
+            shape_specialization.expect(program, fed)
         self._store.let_go()
-        program, call = notes["all"], Call(limits, None, None, self._programs.threads)
+        call = Call(limits, None, None, self._programs.threads)
         try:
             with Loading(call.limits):
-                arrays = call(program, [*feeds.values()], compiler.folder)
+                arrays = call(all_values.program, fed, compiler.folder)
         except LimitError:
             return False
-        begin = shape_specialization.final(program, [*feeds.values()], constant_folding.known_fold(program))
-        template = program.template if begin is None else begin.template
-        decided, computed = dict[str, Any](), dict[str, Any]()
-        for name, slot, array in zip(program.outputs, program.output_slots, arrays, strict=True):
-            (computed if template[slot] is None else decided)[name] = array
-        self._store.keep(run, computed, decided)
+        self._store.keep(run, *all_values.divided(fed, arrays))
         return True
+
+
+class AllValues:
+    """The program from the values that a run kept to all others, and those of them that shapes decide."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._decided: tuple[Any, dict[str, Any], list[tuple[str, int]]] = None, {}, []
+
+    def divided(self, feeds: Sequence[Any], results: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The results by name: those that were computed, and those that the program holds in any case."""
+        program = self.program
+        begin = shape_specialization.final(program, feeds, constant_folding.known_fold(program))
+        template = program.template if begin is None else begin.template
+        held, decided, places = self._decided
+        if held is not template:
+            named = [*zip(program.outputs, program.output_slots, range(len(results)), strict=True)]
+            decided = {name: template[slot] for name, slot, _ in named if template[slot] is not None}
+            places = [(name, place) for name, slot, place in named if template[slot] is None]
+            self._decided = template, decided, places
+        return {name: results[place] for name, place in places}, decided
 
 
 def _told(compiler: Compiler, known: Collection[str]) -> list[str]:

@@ -16,12 +16,13 @@ from onnxlab.execution.numba.plan import checkpoints
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numba.region import inner_values, region
 from onnxlab.execution.numba.region.region import Region
+from onnxlab.execution.run import noted_runs
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.live_inference import Inference
 from onnxlab.limits import Limits
-from tests.execution.support.internals import By, plans_of, programs_of
+from tests.execution.support.internals import By, a_constant, plans_of, programs_of
 from tests.execution.support.models import runner
 from tests.execution.support.regions import Eager, Recipe, assert_close
 
@@ -87,6 +88,46 @@ def test_a_value_takes_no_more_of_its_part_than_leads_to_it(pieces: list[int]) -
     assert len(pieces) == before, "what was looked at is kept"
 
 
+@pytest.mark.parametrize("rate", [0.0, 1e12])
+def test_outputs_of_short_runs_are_kept_where_copies_add_nothing(
+    rate: float, pieces: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noted_runs, "_BRIEF", 0.0)
+    monkeypatch.setattr(noted_runs, "_RATE", rate)
+    model, feeds, names = blocks(np.random.default_rng(11))
+    hot, cold = both(model)
+    cold.run(feeds)
+    for _ in range(4):
+        outputs = hot.run(feeds, keep="border")
+    outputs[names[-1]][:] = 7  # the caller's own
+    assert_close(hot.on_demand.value(names[-1]), cold.value(names[-1]), 1e-5)
+    assert bool(pieces) is (rate == 0)
+
+
+def test_looks_use_the_memory_of_runs() -> None:
+    model, feeds, names = blocks(np.random.default_rng(12))
+    hot, _ = both(model)
+    hot.run(feeds, keep="border")
+    hot.on_demand.value(names[3])
+    (region,) = [instruction.call for program in programs_of(hot) for instruction in program.instructions]
+    (plan,) = plans_of(region).values()
+    assert isinstance(region, Region)
+    inner = region.inner_values([feeds["x"]])
+    assert inner is not None
+    assert inner.plan is plan
+
+
+def test_a_plan_with_other_constants_is_not_taken_for_the_same() -> None:
+    model, feeds, _ = blocks(np.random.default_rng(13))
+    hot, _ = both(model)
+    hot.run(feeds, keep="border")
+    (region,) = [instruction.call for program in programs_of(hot) for instruction in program.instructions]
+    (plan,) = plans_of(region).values()
+    constant = a_constant(plan)
+    assert inner_values.is_equal(plan, plan.exchanged(()))
+    assert not inner_values.is_equal(plan, plan.exchanged([(constant, constant.copy())]))
+
+
 def test_many_looks_take_no_more_than_all_at_once(pieces: list[int]) -> None:
     model, feeds, names = blocks(np.random.default_rng(2), layers=12)
     hot, _ = both(model)
@@ -128,7 +169,8 @@ def test_other_inputs_leave_nothing_of_those_before() -> None:
     hot.on_demand.keep_all()
     others = {"x": feeds["x"] + 1}
     hot.run(others, keep="border")
-    assert len(hot.store) == 1, "the input"
+    ids = {record.name: value for value, record in hot.graph.values.items()}
+    assert {*hot.store} <= {ids["x"], ids[names[-1]]}, "the input, and the output where it was worth a copy"
     cold.run(others)
     for name in names[::3]:
         assert_close(hot.on_demand.value(name), cold.value(name), 1e-5)

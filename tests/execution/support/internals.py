@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.region.region import Region
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import Call
@@ -63,13 +64,17 @@ def plans_of(region: Region) -> Any:
     return region._plans
 
 
+def a_constant(plan: Plan) -> Any:
+    """An array that the records of a plan refer to."""
+    return next(array for array, words in plan._constants.values() if len(words))
+
+
 def inner_values_of(runner: Runner | By) -> dict[str, Any]:
     """All values that the parts of the last run, which kept its border, can tell by themselves."""
     compiler, run = runner.programs.current(), runner.store.last_run()
     values: dict[str, Any] = {}
     for instruction in run.program.instructions if run is not None else ():
-        names = [*value_computation.places(run, instruction, compiler)]
-        if names:
-            dtypes = value_computation._dtypes(run, instruction, compiler, names, 0)
+        dtypes = value_computation.places(run, instruction, compiler)
+        if dtypes:
             values |= value_computation._read(run, instruction, dtypes, Call(None, None, None, 1))
     return values

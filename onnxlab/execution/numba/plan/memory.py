@@ -25,12 +25,12 @@ def aligned(nbytes: int) -> Array:
     return raw[skip : skip + nbytes]
 
 
-# Where an array object has the address of its elements: the first field behind the object's own.
 def allocated(result: Any) -> int:
     """Bytes that a run allocates for an output of a plan: 0 where the output is the same array in every run."""
     return prod(result[0]) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
 
 
+# Where an array object has the address of its elements: the first field behind the object's own.
 _DATA = object.__basicsize__
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from time import perf_counter
 
 import numpy as np
@@ -22,7 +22,6 @@ from onnxlab.execution.numba.rules.fusion.fusions import Fused
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.graph.edit.snapshot import NodeView
 
-_SMALL = 1 << 20  # bytes of a plan's memory up to which the memory is kept between looks
 _TIMED = 3  # runs of a measurement; the shortest time of each step counts
 
 
@@ -84,17 +83,29 @@ def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
     return [*steps, *((nodes, 0) for nodes in waiting.values())]
 
 
+def is_equal(plan: Plan, other: Plan) -> bool:
+    """Whether two plans have the same records, constants and places in memory."""
+    patches = other.patches
+    return (
+        plan.arena == other.arena
+        and np.array_equal(plan.template, other.template)
+        and plan.patches.keys() == patches.keys()
+        and all(map(np.array_equal, chain(*plan.patches.values()), chain(*map(patches.__getitem__, plan.patches))))
+    )
+
+
 class InnerValues:
     """A plan of a region for arrays of certain shapes, the places of values in it, and the nodes of its steps.
 
     Attributes:
         names: of the values that have a place.
+        plan: that of the region's runs, where it is equal to what the places were determined with.
     """
 
     def __init__(
         self, plan: Plan, places: Mapping[str, ArenaPlace], steps: Sequence[tuple[tuple[NodeView, ...], int]]
     ) -> None:
-        self._plan = plan
+        self.plan = plan
         self._places = places
         self.names = frozenset(places)
         self._steps = steps
@@ -112,13 +123,11 @@ class InnerValues:
             LimitError: the memory of the plan is more than the run may use.
             RunStopped: the run was told to stop.
         """
-        places = {name: self._places[name] for name in names}
-        copying = CopyingCourse(places, plain(arrays), self._resumed(places.values(), plain(arrays), before))
-        context.reserve(self._plan.nbytes)
-        plan = self._plan if self._plan.nbytes <= _SMALL else self._plan.exchanged(())  # whose memory is freed then
-        run = partial(plan.run, copying.inputs, threads, engine.interpret, context.check, context.listening)
+        places, dense = {name: self._places[name] for name in names}, plain(arrays)
+        copying = CopyingCourse(places, dense, self._resumed(places.values(), dense, before))
+        context.reserve(self.plan.nbytes)
         try:
-            run(copying)
+            self.plan.run(copying.inputs, threads, engine.interpret, context.check, context.listening, copying)
         except IndexError:  # an index beyond its axis
             return {}
         return copying.values
@@ -127,12 +136,12 @@ class InnerValues:
         self, places: Iterable[ArenaPlace], inputs: Sequence[Array], before: PlanCheckpoint | None
     ) -> ResumedRun | None:
         """The course that begins at a state before the first of these values is written; None where there is none."""
-        trace = self._plan.trace
+        trace = self.plan.trace
         if before is None or not before.states:
             return None
         first = min((place.record for place in places), default=0)
         latest = int(np.searchsorted(trace.firsts, first)) - 1
-        resumed = ResumedRun(self._plan, before, inputs, (), latest)
+        resumed = ResumedRun(self.plan, before, inputs, (), latest)
         return resumed if resumed.first else None
 
     def shares(
@@ -145,11 +154,11 @@ class InnerValues:
             RunStopped: the run was told to stop.
         """
         ends = np.cumsum([records for _, records in self._steps]).tolist()
-        context.reserve(self._plan.nbytes)
-        plan, dense = self._plan.exchanged(()), plain(arrays)
-        best = np.full(self._plan.records + 1, np.inf)
+        context.reserve(self.plan.nbytes)
+        plan, dense = self.plan.exchanged(()), plain(arrays)
+        best = np.full(self.plan.records + 1, np.inf)
         for _ in range(_TIMED):
-            course = TimingCourse({*ends, self._plan.records})
+            course = TimingCourse({*ends, self.plan.records})
             plan.run(dense, threads, engine.interpret, context.check, context.listening, course)
             best[[*course.seconds]] = np.minimum(best[[*course.seconds]], [*course.seconds.values()])
         spent = [float(best[end]) if records else 0.0 for end, (_, records) in zip(ends, self._steps, strict=True)]

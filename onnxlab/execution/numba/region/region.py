@@ -26,7 +26,7 @@ from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.execution.numba.region.fallback import NodeFallback
-from onnxlab.execution.numba.region.inner_values import InnerValues, places_of, steps_of
+from onnxlab.execution.numba.region.inner_values import InnerValues, is_equal, places_of, steps_of
 from onnxlab.execution.numba.region.loop_plan import loop_plan
 from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
@@ -292,12 +292,13 @@ class Region:
 
     def inner_values(self, arrays: Sequence[Array]) -> InnerValues | None:
         """The values that a plan for such arrays leaves in memory; None where there is no such plan yet."""
-        key = self._key(arrays)
-        if type(self._plans.get(key)) is not Plan:
+        key, used = self._key(arrays), self._made_plan(arrays)
+        if used is None:
             return None
         if self._inner is None or self._inner[0] != key:
             with self._lock, self._binding(arrays) as binder:
                 plan = self._finished(binder, engine.address_of)
+                plan = used if is_equal(used, plan) else plan  # whose memory is there, and in the processor's cache
                 self._inner = key, InnerValues(plan, places_of(binder), steps_of(binder))
         return self._inner[1]
 
