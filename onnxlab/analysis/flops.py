@@ -6,24 +6,30 @@ from typing import Any
 import numpy as np
 
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.snapshot import SnapshotAttributes
 from onnxlab.ops import traits_of
 from onnxlab.shapes import Dim, Expr, Fact, replace_symbols
 from onnxlab.shapes.expressions import Atom
 
+_NONE: Mapping[str, Any] = {}
 FREE = 1
 """The size that counts for an unknown dim, so that the numbers are those of one image, one sentence, one token."""
 
 
-def flops(op: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
-    """Floating-point operations of one call, by operator ("com.microsoft::Gelu") and real arrays; 0 for moving data."""
+def flops(op: str, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Mapping[str, Any] = _NONE) -> int:
+    """Floating-point operations of one call, by operator ("com.microsoft::Gelu") and real arrays; 0 for moving data.
+
+    Args:
+        attributes: of the node, which tell how much a pooling, a tree ensemble or a support vector machine computes.
+    """
     count = traits_of(op).flops
     arrays = [value for value in outputs if isinstance(value, np.ndarray)]
     if not count or not arrays:
         return 0
     if callable(count):
         try:
-            return int(count(inputs, arrays))
-        except (AttributeError, IndexError, ValueError):  # inputs that the operator must have are absent or of odd rank
+            return int(count(attributes, inputs, arrays))
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError):  # the node lacks what it must have
             count = 1
     return int(count * max(arrays[0].size, inputs[0].size if _is_array(inputs) else 0))
 
@@ -56,7 +62,8 @@ def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int
         if node.bodies:
             continue
         name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-        count = flops(name, [stand_in(value) for value in node.inputs], [*map(stand_in, node.outputs)])
+        inputs, outputs = ([stand_in(value) for value in side] for side in (node.inputs, node.outputs))
+        count = flops(name, inputs, outputs, SnapshotAttributes(node))
         if count:
             counted[ident] = count
     return counted

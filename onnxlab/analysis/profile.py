@@ -24,7 +24,8 @@ from onnxlab.execution.program.executor import NodeContext
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_observers import StepCounter
 from onnxlab.execution.run.runner import Runner
-from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.edit.snapshot import NodeView, SnapshotAttributes
+from onnxlab.graph.index.records import NodeRecord
 from onnxlab.limits import Limits, format_bytes
 from onnxlab.printable import printable_lines
 
@@ -139,7 +140,7 @@ def profile(
     best: list[NodeProfile] = []
     for turn, programs in enumerate(turns):
         call = Call(limits, _part(progress, turn, len(turns)), seed, programs.threads)
-        watch = _Watch(call, nodes)
+        watch = _Watch(call, nodes, runner.graph.nodes)
         runner.observed(watch, samples, call, outputs, programs)
         if by is not None and turn == 0:
             nodes.update((entry.node, entry) for entry in watch.entries)
@@ -174,13 +175,15 @@ class _Watch(StepCounter):
     Args:
         call: the run.
         nodes: {node id: what it reads, writes and computes}, for those that a provider compiled.
+        records: the nodes of the model.
     """
 
-    def __init__(self, call: Call, nodes: Mapping[int, NodeProfile]) -> None:
+    def __init__(self, call: Call, nodes: Mapping[int, NodeProfile], records: Mapping[int, NodeRecord]) -> None:
         super().__init__(call.position)
         self.entries: list[NodeProfile] = []
         self._run = call.run
         self._nodes = nodes
+        self._records = records
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
         provider, inside = instruction.step.op, list[NodeProfile]()
@@ -192,7 +195,7 @@ class _Watch(StepCounter):
                 replace(entry, seconds=seconds * share * part, provider=provider, together=len(nodes))
                 for entry, part in zip(entries, parts, strict=True)
             ]
-        self.entries += inside or [_entry(instruction, frame, seconds)]
+        self.entries += inside or [_entry(instruction, frame, seconds, self._records)]
         return super().done(instruction, frame, reused, seconds)
 
     def _shares(self, instruction: Instruction, frame: list[Any]) -> Sequence[tuple[tuple[NodeView, ...], float]]:
@@ -214,12 +217,15 @@ class _Watch(StepCounter):
         return NodeProfile(node.id, node.label, op, 0.0, 0, 0, 0, ())
 
 
-def _entry(instruction: Instruction, frame: list[Any], seconds: float) -> NodeProfile:
+def _entry(
+    instruction: Instruction, frame: list[Any], seconds: float, records: Mapping[int, NodeRecord]
+) -> NodeProfile:
     """The entry of one step, when it has been called."""
     step = instruction.step
     inputs = [frame[slot] for slot in instruction.reads]
     outputs = [frame[slot] for slot in instruction.results if slot > 0]
     arrays = [array for array in outputs if isinstance(array, np.ndarray)]
+    record = records.get(step.node)  # None where an edit took it out meanwhile
     return NodeProfile(
         step.node,
         step.label,
@@ -227,7 +233,7 @@ def _entry(instruction: Instruction, frame: list[Any], seconds: float) -> NodePr
         seconds,
         sum(_nbytes(value) for value in inputs),
         sum(_nbytes(value) for value in outputs),
-        flops(step.op, inputs, outputs),
+        flops(step.op, inputs, outputs, {} if record is None else SnapshotAttributes(record)),
         tuple(f"{array.dtype}[{','.join(map(str, array.shape))}]" for array in arrays),
         "numpy" if step.part is None else step.op,
     )

@@ -10,6 +10,7 @@ from onnxlab.analysis.flops import flops
 from onnxlab.analysis.profile import profile
 from onnxlab.execution.run import progress_bar
 from tests.execution.support.models import runner
+from tests.support.corpus import path
 
 
 def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed() -> None:
@@ -50,6 +51,42 @@ def test_missing_inputs_are_made_up_and_the_last_ones_used() -> None:
 )
 def test_operations(op: str, shapes: list[Any], out: Any, expected: Any) -> None:
     assert flops(op, [np.zeros(shape) for shape in shapes], [np.zeros(out)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "out", "attributes", "expected"),
+    [
+        ("MaxPool", [(1, 4, 8, 8)], (1, 4, 4, 4), {"kernel_shape": [2, 3]}, 64 * 6),
+        ("GlobalAveragePool", [(1, 4, 8, 8)], (1, 4, 1, 1), {}, 256),
+        ("Einsum", [(5, 2, 3), (5, 3, 4)], (5, 2, 4), {"equation": "bij,bjk->bik"}, 2 * 5 * 2 * 3 * 4),
+        ("Einsum", [(5, 2, 3), (5, 3, 4)], (5, 2, 4), {"equation": "...ij,...jk"}, 2 * 5 * 2 * 3 * 4),
+        ("com.microsoft::Attention", [(1, 7, 8), (8, 24), (24,)], (1, 7, 8), {}, 2 * 7 * 192 + 4 * 7 * 56),
+        ("com.microsoft::MoE", [(5, 8), (5, 4), (4, 16, 8), (4, 8, 16)], (5, 8), {"k": 2}, 2 * 5 * 2 * 256),
+        ("ai.onnx.ml::LinearClassifier", [(5, 8)], (5,), {"coefficients": [0.0] * 24}, 2 * 5 * 24),
+        ("ai.onnx.ml::SVMRegressor", [(5, 8)], (5, 1),
+         {"support_vectors": [0.0] * 80, "coefficients": [0.0] * 10}, 2 * 5 * 90),
+        ("ai.onnx.ml::TreeEnsembleRegressor", [(5, 8)], (5, 1),
+         {"nodes_treeids": [0] * 15 + [1] * 15, "nodes_featureids": [0] * 30}, 5 * 2 * 4),
+        ("ai.onnx.ml::TreeEnsemble", [(5, 8)], (5, 1),
+         {"tree_roots": [0, 7], "nodes_featureids": [0] * 14, "leaf_weights": [0] * 16}, 5 * 2 * 4),
+        ("ai.onnx.ml::TreeEnsembleRegressor", [(8,)], (1, 1), {}, 8),
+    ],
+)  # fmt: skip
+def test_operations_by_attributes(
+    op: str, shapes: list[Any], out: Any, attributes: dict[str, Any], expected: Any
+) -> None:
+    assert flops(op, [np.zeros(shape) for shape in shapes], [np.zeros(out)], attributes) == expected
+
+
+def test_the_cost_of_a_forest_is_that_of_its_trees() -> None:
+    model = onnxlab.load(path("skl_rf"))
+    trees = next(node for node in model.nodes if node.op_type.startswith("TreeEnsemble"))
+    (work,) = [work for work in model.cost(dict.fromkeys(model.cost().dims, 3)).nodes if work.label == trees.name]
+    count = len(model.trees(trees))
+    deepest = max(model.trees(trees).depths)
+    assert 3 * 2 * count <= work.flops <= 3 * (deepest + 1) * count
+    entries = model.profile(model.sample_inputs(), runs=1).entries
+    assert next(entry for entry in entries if entry.label == trees.name).flops > 2 * count
 
 
 def test_a_profile_counts_all_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxlab.analysis.flops import flops
+from onnxlab.graph.edit.snapshot import SnapshotAttributes
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.infer.questions.memory import Liveness, nbytes
 from onnxlab.infer.rules.fact_frame import FactFrame
@@ -68,7 +69,7 @@ class OperationCounter:
         outputs = [self._array(frame, vid) for vid in node.outputs if vid]
         if any(array is None for array in outputs):
             self.open[self._graph.label(node)] = None
-        return Count(flops(name, inputs, outputs), *self._traffic(frame, node))
+        return Count(flops(name, inputs, outputs, SnapshotAttributes(node)), *self._traffic(frame, node))
 
     def _traffic(self, frame: FactFrame, node: NodeRecord) -> tuple[int, int]:
         """Bytes read and written: a view moves nothing, and of a table only the entries taken out of it are read."""

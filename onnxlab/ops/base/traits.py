@@ -20,8 +20,8 @@ CATEGORIES: Final = (
 )  # fmt: skip
 """Families of operators, by which pictures are colored."""
 
-Flops: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
-"""Operations of one call, from the arrays of its inputs and outputs."""
+Flops: TypeAlias = Callable[[Mapping[str, Any], Sequence[Any], Sequence[Any]], Any]
+"""Operations of one call, from the attributes and the arrays of its inputs and outputs."""
 
 OutBytes: TypeAlias = Callable[..., int]
 """`estimate(attributes, *inputs)`: bytes of the outputs, asked before the kernel is called."""
@@ -48,7 +48,7 @@ class OpTraits(NamedTuple):
             the first input and the elements of the others; the "elements" of inputs; "data" that is counted while the
             operator runs; or "other" things: bodies, sequences, maps.
         flops: passes over the elements of the larger of first input and first output, 0 for what only moves data; or
-            a function of the arrays.
+            a function of attributes and arrays.
         elements: which elements of the inputs the facts of the outputs depend on: "none"; "all", each element of an
             output being computed from elements alone; or "some".
         shape_only: whether it reads only the shapes of its inputs.

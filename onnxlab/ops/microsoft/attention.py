@@ -12,7 +12,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
-from onnxlab.ops.base.estimates import attention_flops
+from onnxlab.ops.base.estimates import attention_flops, packed_attention_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.one_line_rules import law
 from onnxlab.ops.base.registry import Attributes, kernel, rule
@@ -478,7 +478,11 @@ law("RemovePadding", "B, S, H -> 0: ?, H | int32: B, S | int32: B + 1 | int32: 1
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("Attention QAttention", OpTraits(category="matrix", shape="shapes", flops=1, layer="attention"), DOMAIN)
+traits(
+    "Attention QAttention",
+    OpTraits(category="matrix", shape="shapes", flops=packed_attention_flops, layer="attention"),
+    DOMAIN,
+)
 traits(
     "GatedRelativePositionBias GemmaRotaryEmbedding LinearAttentionGate MRotaryEmbedding",
     OpTraits(category="elementwise", shape="shapes", flops=1),

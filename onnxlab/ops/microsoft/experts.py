@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import experts_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.one_line_rules import law
 from onnxlab.ops.base.registry import kernel
@@ -243,4 +244,4 @@ law("QMoE", "-> 0")
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("MoE QMoE", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits("MoE QMoE", OpTraits(category="matrix", shape="shapes", flops=experts_flops), DOMAIN)

@@ -12,6 +12,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.estimates import product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, normal_axis, widen, widened
 from onnxlab.ops.base.one_line_rules import law
 from onnxlab.ops.base.registry import Attributes, kernel, rule
@@ -267,7 +268,7 @@ traits("MaxpoolWithMask", OpTraits(category="pooling", shape="shapes", flops=1),
 traits("Pad", OpTraits(category="shape", shape="sizes", flops=0), DOMAIN)
 traits("Range", OpTraits(category="constant", shape="elements", flops=0), DOMAIN)
 traits("SampleOp", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)
-traits("SparseToDenseMatMul", OpTraits(category="matrix", shape="other", flops=1), DOMAIN)
+traits("SparseToDenseMatMul", OpTraits(category="matrix", shape="other", flops=product_flops), DOMAIN)
 traits("Tokenizer", OpTraits(category="text", shape="data", flops=1), DOMAIN)
 traits("Unique", OpTraits(category="shape", shape="data", flops=1), DOMAIN)
 traits("WordConvEmbedding", OpTraits(category="convolution", shape="shapes", flops=1), DOMAIN)

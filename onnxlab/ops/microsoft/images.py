@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import InferContext, RunContext
-from onnxlab.ops.base.estimates import transposed_flops
+from onnxlab.ops.base.estimates import transform_flops, transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array, integers, narrow, widen, widened
 from onnxlab.ops.base.one_line_rules import law
 from onnxlab.ops.base.registry import Attributes, kernel, rule
@@ -175,4 +175,4 @@ def irfft_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
 traits("ComplexMul ComplexMulConj", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)
 traits("ConvTransposeWithDynamicPads", OpTraits(category="convolution", shape="sizes", flops=transposed_flops), DOMAIN)
 traits("CropAndResize", OpTraits(category="pooling", shape="sizes", flops=1), DOMAIN)
-traits("Irfft Rfft", OpTraits(category="signal", shape="shapes", flops=1), DOMAIN)
+traits("Irfft Rfft", OpTraits(category="signal", shape="shapes", flops=transform_flops), DOMAIN)

@@ -472,7 +472,7 @@ traits(
     DOMAIN,
 )
 traits("DynamicQuantizeMatMul QGemm", OpTraits(category="matrix", shape="shapes", flops=product_flops), DOMAIN)
-traits("GemmFloat8 QOrderedMatMul", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits("GemmFloat8 QOrderedMatMul", OpTraits(category="matrix", shape="shapes", flops=product_flops), DOMAIN)
 traits(
     "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulFpQ4 MatMulNBitsMlp MatMulNBitsQkv",
     OpTraits(category="matrix", shape="shapes", flops=1, elements="none"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
+from onnxlab.ops.base.estimates import linear_flops
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
@@ -92,5 +93,5 @@ rule("LinearRegressor", domain=DOMAIN)(regressor)
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("LinearClassifier", OpTraits(category="matrix", shape="shapes", flops=1, layer="model"), "ai.onnx.ml")
-traits("LinearRegressor", OpTraits(category="matrix", shape="shapes", flops=1), "ai.onnx.ml")
+traits("LinearClassifier", OpTraits(category="matrix", shape="shapes", flops=linear_flops, layer="model"), "ai.onnx.ml")
+traits("LinearRegressor", OpTraits(category="matrix", shape="shapes", flops=linear_flops), "ai.onnx.ml")

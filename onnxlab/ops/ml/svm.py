@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
+from onnxlab.ops.base.estimates import svm_flops
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
@@ -241,4 +242,4 @@ def svm_regressor_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fa
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("SVMClassifier SVMRegressor", OpTraits(category="tree", shape="shapes", flops=1), "ai.onnx.ml")
+traits("SVMClassifier SVMRegressor", OpTraits(category="tree", shape="shapes", flops=svm_flops), "ai.onnx.ml")

@@ -12,6 +12,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.estimates import trees_flops
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
@@ -289,6 +290,6 @@ def tree_ensemble_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fa
 
 traits(
     "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
-    OpTraits(category="tree", shape="shapes", flops=1, layer="model"),
+    OpTraits(category="tree", shape="shapes", flops=trees_flops, layer="model"),
     "ai.onnx.ml",
 )

@@ -19,7 +19,7 @@ from onnxlab.ops.base.registry import Attributes, kernel, rule, windowed
 from onnxlab.ops.base.rule_helpers import MaybeFact, broadcast_shapes, dims_text, elem_type, must_equal, same
 from onnxlab.ops.base.stored_operand import StoredOperand
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.onnx.math.einsum_equation import Term, read
+from onnxlab.ops.onnx.math.einsum_equation import Equation, Term, read
 from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, broadcast
 
 _SINGLE = np.dtype(np.float32)
@@ -329,6 +329,19 @@ def _gemm_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, grad
 
 def _einsum_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
     """Bytes by the output's letters, explicit or implied; an ellipsis counts as in the input where it covers most."""
+    equation, sizes, covered = _einsum_sizes(attributes, inputs)
+    count = prod(sizes[letter] for letter in equation.output.letters)
+    return int(count * (covered if equation.output.dots else 1) * max(int(array.itemsize) for array in inputs))
+
+
+def _einsum_flops(attributes: Mapping[str, Any], inputs: Arrays, outputs: Arrays) -> int:
+    """A product of all inputs for each combination of letters, and its sum."""
+    _, sizes, covered = _einsum_sizes(attributes, inputs)
+    return len(inputs) * covered * prod(sizes.values())
+
+
+def _einsum_sizes(attributes: Mapping[str, Any], inputs: Arrays) -> tuple[Equation, dict[str, int], int]:
+    """The equation, the size of each letter, and what an ellipsis covers."""
     equation = read(attributes["equation"])
     sizes: dict[str, int] = {}
     covered = 1
@@ -339,8 +352,7 @@ def _einsum_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
         shape = array.shape[:start] + array.shape[start + hidden :]
         for letter, size in zip(term.letters, shape, strict=True):
             sizes[letter] = max(size, sizes.get(letter, 1))
-    count = prod(sizes[letter] for letter in equation.output.letters)
-    return int(count * (covered if equation.output.dots else 1) * max(int(array.itemsize) for array in inputs))
+    return equation, sizes, covered
 
 
 def _gemm_bytes(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> int:
@@ -351,7 +363,14 @@ def _gemm_bytes(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> in
 
 traits(
     "Einsum",
-    OpTraits(category="matrix", shape="shapes", flops=1, elements="none", out_bytes=_einsum_bytes, layer="product"),
+    OpTraits(
+        category="matrix",
+        shape="shapes",
+        flops=_einsum_flops,
+        elements="none",
+        out_bytes=_einsum_bytes,
+        layer="product",
+    ),
 )
 traits(
     "Gemm",

@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.estimates import transform_flops
 from onnxlab.ops.base.kernel_helpers import Array, normal_axis, widened
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, as_dim, checked_axis, like, scalar
@@ -260,6 +261,11 @@ traits(
     "BlackmanWindow HammingWindow HannWindow",
     OpTraits(category="constant", shape="elements", flops=1, out_bytes=_window_bytes),
 )
-traits("DFT", OpTraits(category="signal", shape="sizes", flops=1, out_bytes=_dft_bytes, layer="transform"))
+traits(
+    "DFT", OpTraits(category="signal", shape="sizes", flops=transform_flops, out_bytes=_dft_bytes, layer="transform")
+)
 traits("MelWeightMatrix", OpTraits(category="constant", shape="elements", flops=1, out_bytes=_mel_bytes))
-traits("STFT", OpTraits(category="signal", shape="sizes", flops=1, signature="B T/B T ?|/1|W|/1", layer="transform"))
+traits(
+    "STFT",
+    OpTraits(category="signal", shape="sizes", flops=transform_flops, signature="B T/B T ?|/1|W|/1", layer="transform"),
+)

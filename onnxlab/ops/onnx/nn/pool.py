@@ -14,6 +14,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.derivatives import derivative, unary
+from onnxlab.ops.base.estimates import pooling_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, averaging, widened
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import dims_text, like, rank_at_least, unknown_shape
@@ -254,8 +255,11 @@ derivative("GlobalAveragePool")(unary(lambda x, y, g, a: np.broadcast_to(g / pro
 
 traits(
     "AveragePool GlobalAveragePool",
-    OpTraits(category="pooling", shape="shapes", flops=1, elements="none", half="rounded"),
+    OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none", half="rounded"),
 )
-traits("GlobalLpPool LpPool", OpTraits(category="pooling", shape="shapes", flops=1, elements="none"))
-traits("GlobalMaxPool MaxPool", OpTraits(category="pooling", shape="shapes", flops=1, elements="none", half="exact"))
+traits("GlobalLpPool LpPool", OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none"))
+traits(
+    "GlobalMaxPool MaxPool",
+    OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none", half="exact"),
+)
 traits("MaxUnpool", OpTraits(category="pooling", shape="elements", flops=1))
