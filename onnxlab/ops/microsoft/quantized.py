@@ -37,7 +37,17 @@ from onnxlab.ops.onnx.nn.quantization import (
     quantize_linear,
     quantize_linear_rule,
 )
-from onnxlab.ops.onnx.nn.recurrent import activations_of, biases, lstm_step, prepare, recurrent, results, scan_direction
+from onnxlab.ops.onnx.nn.recurrent import (
+    activations_of,
+    biases,
+    in_order,
+    lstm_step,
+    peepholes_of,
+    prepare,
+    recurrent,
+    results,
+    scan,
+)
 from onnxlab.ops.onnx.tensor.shape import concat_rule, shape_rule
 from onnxlab.shapes import Fact, FactError, TensorFact
 
@@ -273,16 +283,15 @@ def dynamic_quantize_lstm(
     steps, batch, width = layer.x.shape
     runs = []
     for number in range(len(w)):
-        w_bias, r_bias = biases(layer, number, 4)
+        part = slice(number, number + 1)
+        w_bias, r_bias = biases(layer, part, 4)
         flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
         wide, largest = prepared(("direction", number), partial(_one_direction, number), w, w_zero_point)
         projected = dynamic_product(flat, wide, largest, w_scale[number]) + (w_bias + r_bias)
         recur = _recurrent(*prepared(("direction", number), partial(_one_direction, number), r, r_zero_point),
                            r_scale[number])  # fmt: skip
-
-        peepholes = None if p is None else p[number].reshape(3, -1)
-        step = lstm_step(recur, layer.hidden, peepholes, functions[number], clip, input_forget)
-        runs.append(scan_direction(ctx, layer, number, projected.reshape(steps, batch, -1), step))
+        step = lstm_step(recur, layer.hidden, peepholes_of(p, part), functions[number], clip, input_forget)
+        runs.append(scan(ctx, layer, part, in_order(layer, part, projected.reshape(steps, 1, batch, -1)), step))
     return results(runs, 0, x.dtype)
 
 
@@ -291,8 +300,8 @@ def _one_direction(number: int, weights: Array, zero_point: Array) -> tuple[Arra
 
 
 def _recurrent(weights: Array, largest: float, scale: Array) -> Callable[[Array], Array]:
-    """state -> state @ weights, the state quantized by its range."""
-    return lambda state: dynamic_product(state, weights, largest, scale)
+    """[1, batch, hidden] -> [1, batch, gates·hidden]: state @ weights, the state quantized by its range."""
+    return lambda state: dynamic_product(state[0], weights, largest, scale)[None]
 
 
 @kernel("MatMulNBits", domain=DOMAIN)

@@ -10,12 +10,14 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.derivatives import Arrays, derivative
@@ -268,7 +270,9 @@ def conv_transpose(
     )
     begin, output = transposed_output(x.shape[2:], full, steps, pads, auto_pad, output_shape)
     full = tuple(max(dim, start + want) for dim, start, want in zip(full, begin, output, strict=True))
-    ctx.reserve(x.itemsize * len(x) * w.shape[1] * group * prod(full), "the output")
+    ctx.reserve(
+        2 * x.itemsize * len(x) * w.shape[1] * group * prod(full), "the output, and what is added to it at a time"
+    )
     y = _spread(ctx, widen(x), widen(w), full, steps, spread, group)
     y = y[at(..., *(slice(start, start + dim) for start, dim in zip(begin, output, strict=True)))]
     if b is not None:
@@ -309,20 +313,34 @@ def _spread(
     dilations: Sequence[int],
     group: int,
 ) -> Array:
-    """Add what each kernel position makes of X to its place in the whole, uncut output."""
-    batch, depth, per_group = len(x), x.shape[1] // group, w.shape[1]
-    y = np.zeros((batch, group * per_group, *full), x.dtype)
-    columns = np.ascontiguousarray(x).reshape(batch, group, depth, -1)
-    weights = np.moveaxis(w.reshape(group, depth, per_group, -1), (1, 2, 3), (3, 2, 0))  # [k, group, M/g, C/g]
-    for position, matrix in zip(np.ndindex(*w.shape[2:]), weights, strict=True):
+    """Add what kernel positions make of X to their places in the whole, uncut output.
+
+    As many positions as a stride has steps are multiplied at once, since no two of them reach the same place.
+    """
+    batch, rank, y = len(x), len(full), np.zeros((len(x), group * w.shape[1], *full), x.dtype)
+    columns = np.ascontiguousarray(x).reshape(batch, group, x.shape[1] // group, -1)
+    blocks = [step if dilation == 1 else 1 for step, dilation in zip(strides, dilations, strict=True)]
+    order = (0, 1, *_alternating(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank)))
+    for block in np.ndindex(*(-(-k // size) for k, size in zip(w.shape[2:], blocks, strict=True))):
         ctx.check()
-        part = np.matmul(np.ascontiguousarray(matrix), columns).reshape(batch, -1, *x.shape[2:])
-        where = tuple(
-            slice(place * dilation, place * dilation + (dim - 1) * step + 1, step)
-            for place, dilation, dim, step in zip(position, dilations, x.shape[2:], strides, strict=True)
+        taps = (slice(number * size, number * size + size) for number, size in zip(block, blocks, strict=True))
+        matrix = w[at(..., *taps)]
+        rows = matrix.reshape(group, columns.shape[2], -1).swapaxes(1, 2)
+        part = np.matmul(rows, columns).reshape(*y.shape[:2], *matrix.shape[2:], *x.shape[2:])
+        first = (slice(n * size * d, None) for n, size, d in zip(block, blocks, dilations, strict=True))
+        steps = (step * size for step, size in zip(strides, y.strides[2:], strict=True))
+        places = as_strided(
+            y[at(..., *first)],
+            (*y.shape[:2], *_alternating(x.shape[2:], matrix.shape[2:])),
+            (*y.strides[:2], *_alternating(steps, y.strides[2:])),
         )
-        y[at(..., *where)] += part
+        places += part.transpose(order)
     return y
+
+
+def _alternating(first: Iterable[int], second: Iterable[int]) -> Iterator[int]:
+    """Elements of both by turns."""
+    return chain.from_iterable(zip(first, second, strict=True))
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,29 @@ from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, like
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.onnx.nn.activation import sigmoid, softplus, softsign
+from onnxlab.ops.onnx.nn.activation import softplus, softsign
 from onnxlab.shapes import Dim, Fact, FactError
 
-Activation = Callable[[Array], Array]
-Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+Activation = Callable[[Array, Array], Array]
+"""`f(x, y)` writes f(x) into y, which may be x, and returns y."""
+Step = Callable[[Array, tuple[Array, ...], Array], tuple[Array, ...]]
+_ZERO, _ONE = np.zeros((), np.float32), np.ones((), np.float32)
 
+
+def _sigmoid(x: Array, y: Array) -> Array:
+    np.negative(x, y)
+    np.exp(y, y)
+    np.add(y, _ONE, y)
+    return np.reciprocal(y, y)
+
+
+_WRITING: dict[str, Activation] = {
+    "relu": lambda x, y: np.maximum(x, _ZERO, out=y),
+    "tanh": np.tanh,
+    "sigmoid": _sigmoid,
+}
 # name: (defaults of the parameters, function)
 _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Array]]] = {
-    "relu": ((), lambda x: np.maximum(x, 0)),
-    "tanh": ((), np.tanh),
-    "sigmoid": ((), sigmoid),
     "softsign": ((), softsign),
     "softplus": ((), softplus),
     "affine": ((1.0, 0.0), lambda x, a, b: a * x + b),
@@ -44,25 +57,23 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Array]]] = {
 }
 
 
-def activations(
-    names: Sequence[str], alphas: Sequence[float] | None, betas: Sequence[float] | None
-) -> list[Activation]:
-    """The functions that these names mean; each takes its parameters, as far as given, off the two lists.
-
-    Raises:
-        ValueError: an activation is unknown.
-    """
-    alpha, beta = list(alphas or ()), list(betas or ())
-    return [_activation(name, alpha, beta) for name in names]
-
-
 def _activation(name: str, alpha: list[float], beta: list[float]) -> Activation:
-    if name.lower() not in _ACTIVATIONS:
-        raise ValueError(f"activation {name!r} is unknown: expected one of {', '.join(_ACTIVATIONS)}")
-    defaults, function = _ACTIVATIONS[name.lower()]
+    """The function that a name means; it takes its parameters, as far as given, off the two lists."""
+    lower = name.lower()
+    if lower in _WRITING:
+        return _WRITING[lower]
+    if lower not in _ACTIVATIONS:
+        known = ", ".join((*_WRITING, *_ACTIVATIONS))
+        raise ValueError(f"activation {name!r} is unknown: expected one of {known}")
+    defaults, function = _ACTIVATIONS[lower]
     values = [(alpha, beta)[place].pop(0) if (alpha, beta)[place] else value for place, value in enumerate(defaults)]
     parameters = [np.float32(value) for value in values]
-    return (lambda x: function(x, *parameters)) if parameters else function
+
+    def write(x: Array, y: Array) -> Array:
+        y[...] = function(x, *parameters)
+        return y
+
+    return write
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,60 +149,101 @@ def _reversed(x: Array, lengths: Array | None) -> Array:
     return y
 
 
-def scan_direction(
-    ctx: RunContext, layer: LayerInputs, number: int, projected: Array, step: Step
-) -> tuple[Array, tuple[Array, ...]]:
-    """Run one direction.
+def in_order(layer: LayerInputs, part: slice, x: Array) -> Array:
+    """[time, directions, batch, …] of some directions in the order in which they run: time backwards for the second.
+
+    It is written to where one of several runs backwards; the same again undoes it.
+    """
+    for place, number in enumerate(range(len(layer.w))[part]):
+        if layer.direction == "reverse" or number == 1:
+            if x.shape[1] == 1:
+                return _reversed(x[:, 0], layer.lengths)[:, None]
+            x[:, place] = _reversed(x[:, place], layer.lengths)
+    return x
+
+
+def scan(ctx: RunContext, layer: LayerInputs, part: slice, projected: Array, step: Step) -> tuple[Array, ...]:
+    """Run some directions, all at once.
 
     Args:
-        projected: [time, batch, gates·hidden], X times W with the biases.
-        step: (projected[t], states) -> states, the hidden one first.
+        projected: [time, directions, batch, gates·hidden], X times W with the biases, in the order of `in_order`.
+        step: (projected[t], states, out) -> states, the hidden one first, which it writes into `out`; it may write into
+            the other states.
 
     Returns:
-        (Y [time, batch, hidden], last states)
+        (Y [time, directions, batch, hidden], last states…)
     """
-    backwards = layer.direction == "reverse" or number == 1
-    if backwards:
-        projected = _reversed(projected, layer.lengths)
-    states = tuple(state[number] for state in layer.states)
-    y = np.zeros((*layer.x.shape[:2], layer.hidden), layer.x.dtype)
-    for time in range(len(projected)):
+    first, *others = (state[part] for state in layer.states)
+    states = (first, *(state.copy() for state in others))
+    y = np.zeros((*projected.shape[:-1], layer.hidden), layer.x.dtype)
+    for time, (now, out) in enumerate(zip(projected, y, strict=True)):
         if not time % 64:
             ctx.check()
-        following = step(projected[time], states)
         if layer.lengths is None:
-            states = following
-            y[time] = states[0]
+            states = step(now, states, out)
         else:  # a sequence that has ended keeps its state and outputs zeros
+            following = step(now, (states[0], *(state.copy() for state in states[1:])), out)
             alive = (time < layer.lengths)[:, None]
             states = tuple(np.where(alive, new, old) for new, old in zip(following, states, strict=True))
-            y[time] = np.where(alive, states[0], 0)
-    return (_reversed(y, layer.lengths) if backwards else y), states
+            out[...] = np.where(alive, states[0], 0)
+    last = states[0].copy()  # a row of Y
+    return in_order(layer, part, y), last, *states[1:]
 
 
-def results(runs: Sequence[tuple[Array, tuple[Array, ...]]], layout: int, dtype: np.dtype[Any]) -> tuple[Array, ...]:
+def parts(functions: Sequence[Sequence[Activation]]) -> list[slice]:
+    """The directions that run together: all, where their activations are the same."""
+    if all(of_one == functions[0] for of_one in functions):
+        return [slice(0, len(functions))]
+    return [slice(number, number + 1) for number in range(len(functions))]
+
+
+def results(runs: Sequence[tuple[Array, ...]], layout: int, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """(Y, last states…) of all directions, in the layout asked for."""
-    y = np.stack([run[0] for run in runs], axis=1)  # [time, directions, batch, hidden]
-    states = [np.stack(parts) for parts in zip(*(run[1] for run in runs), strict=True)]
+    y, *states = runs[0]
+    if len(runs) > 1:
+        y = np.concatenate([run[0] for run in runs], axis=1)  # [time, directions, batch, hidden]
+        states = [np.concatenate(of_state) for of_state in zip(*(run[1:] for run in runs), strict=True)]
+    y = np.ascontiguousarray(y)
     if layout:
         y, states = y.transpose(2, 0, 1, 3), [state.swapaxes(0, 1) for state in states]
     return tuple(narrow(array, dtype) for array in (y, *states))
 
 
-def _project(layer: LayerInputs, number: int, bias: Array | float) -> Array:
-    """X times W of one direction plus a bias: [time, batch, gates·hidden]."""
+def _projected(layer: LayerInputs, part: slice, bias: Array) -> Array:
+    """X times W of some directions plus biases: [time, directions, batch, gates·hidden], in the order they run."""
     steps, batch, width = layer.x.shape
     flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
-    return (flat @ layer.w[number].T + bias).reshape(steps, batch, -1)
+    y = flat @ layer.w[part].reshape(-1, width).T
+    y += bias.reshape(-1)
+    return in_order(layer, part, y.reshape(steps, batch, *bias.shape).swapaxes(1, 2))
 
 
-def transposed(r: Array, number: int) -> Array:
-    """The recurrent weights of one direction, transposed for BLAS; computed once of constants."""
-    return prepared(("transposed", number), lambda weights: np.ascontiguousarray(widen(weights)[number].T), r)
+def _weights(r: Array, part: slice, first: int = 0, last: int | None = None) -> Array:
+    """Columns of the recurrent weights of some directions, transposed for BLAS; computed once of constants."""
+
+    def transposed(weights: Array) -> Array:
+        return np.ascontiguousarray(widen(weights)[part, first:last].swapaxes(1, 2))
+
+    return prepared(("transposed", part.start, part.stop, first, last), transposed, r)
 
 
-def _clipped(x: Array, clip: float | None) -> Array:
-    return x if not clip else np.clip(x, -clip, clip)
+def _product(layer: LayerInputs, matrices: Array) -> Callable[[Array], Array]:
+    """state -> state @ matrices; each call writes into the same array."""
+    out = np.empty((len(matrices), layer.x.shape[1], matrices.shape[2]), np.result_type(layer.x, matrices))
+    if len(matrices) > 1:
+        return lambda state: np.matmul(state, matrices, out=out)
+    matrix, rows = matrices[0], out[0]
+
+    def multiply(state: Array) -> Array:
+        np.dot(state[0], matrix, rows)  # takes two thirds of matmul's time where a state is small
+        return out
+
+    return multiply
+
+
+def _clip(x: Array, clip: float | None) -> None:
+    if clip:
+        np.clip(x, -clip, clip, x)
 
 
 @kernel("RNN", context=True)
@@ -216,15 +268,21 @@ def rnn(
     layer = prepare(x, w, r, b, sequence_lens, (initial_h,), direction, layout)
     functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 1)
     runs = []
-    for number in range(len(layer.w)):
-        recurrent = transposed(r, number)
-        bias = 0.0 if layer.b is None else layer.b[number, : layer.hidden] + layer.b[number, layer.hidden :]
-        (f,) = functions[number]
+    for part in parts(functions):
+        recur = _product(layer, _weights(r, part))
+        (f,) = functions[part.start]
 
-        def step(now: Array, states: tuple[Array, ...], r: Array = recurrent, f: Activation = f) -> tuple[Array, ...]:
-            return (f(_clipped(now + states[0] @ r, clip)),)
+        def step(
+            now: Array, states: tuple[Array, ...], out: Array, recur: Callable[[Array], Array] = recur,
+            f: Activation = f,
+        ) -> tuple[Array, ...]:  # fmt: skip
+            sums = recur(states[0])
+            np.add(now, sums, sums)
+            _clip(sums, clip)
+            return (f(sums, out),)
 
-        runs.append(scan_direction(ctx, layer, number, _project(layer, number, bias), step))
+        w_bias, r_bias = biases(layer, part, 1)
+        runs.append(scan(ctx, layer, part, _projected(layer, part, w_bias + r_bias), step))
     return results(runs, layout, x.dtype)
 
 
@@ -234,12 +292,23 @@ def activations_of(
     betas: Sequence[float] | None,
     directions: int,
     per_direction: int,
-) -> list[list[Activation]]:
-    """The activations of every direction; names for one direction serve both."""
-    repeated = list(names)
-    if len(repeated) < directions * per_direction:
-        repeated = repeated * directions
-    flat = activations(repeated[: directions * per_direction], alphas, betas)
+) -> Sequence[Sequence[Activation]]:
+    """The activations of every direction; names for one direction serve both.
+
+    Raises:
+        ValueError: an activation is unknown.
+    """
+    return _activations_of((*names,), (*(alphas or ()),), (*(betas or ()),), directions, per_direction)
+
+
+@lru_cache
+def _activations_of(
+    names: tuple[str, ...], alphas: tuple[float, ...], betas: tuple[float, ...], directions: int, per_direction: int
+) -> Sequence[Sequence[Activation]]:
+    if len(names) < directions * per_direction:
+        names = names * directions
+    alpha, beta = list(alphas), list(betas)
+    flat = [_activation(name, alpha, beta) for name in names[: directions * per_direction]]
     return [flat[number * per_direction : (number + 1) * per_direction] for number in range(directions)]
 
 
@@ -266,43 +335,77 @@ def gru(
     layer = prepare(x, w, r, b, sequence_lens, (initial_h,), direction, layout)
     functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 2)
     h, runs = layer.hidden, []
-    for number in range(len(layer.w)):
-        w_bias, r_bias = biases(layer, number, 3)
-        if not linear_before_reset:
-            w_bias, r_bias = w_bias + r_bias, np.zeros_like(r_bias)
-        else:  # the recurrent bias of h is inside of what the reset gate multiplies
-            w_bias = w_bias + np.concatenate([r_bias[: 2 * h], np.zeros_like(r_bias[2 * h :])])
-        step = _gru_step(transposed(r, number), r_bias[2 * h :], functions[number], clip, linear_before_reset)
-        runs.append(scan_direction(ctx, layer, number, _project(layer, number, w_bias), step))
+    for part in parts(functions):
+        w_bias, r_bias = biases(layer, part, 3)
+        bias = w_bias + r_bias
+        if linear_before_reset:  # the recurrent bias of h is inside of what the reset gate multiplies
+            bias[:, 2 * h :] = w_bias[:, 2 * h :]
+            step = _gru_step_before_reset(layer, _weights(r, part), r_bias, functions[part.start], clip)
+        else:
+            step = _gru_step(layer, _weights(r, part, 0, 2 * h), _weights(r, part, 2 * h), functions[part.start], clip)
+        runs.append(scan(ctx, layer, part, _projected(layer, part, bias), step))
     return results(runs, layout, x.dtype)
 
 
-def biases(layer: LayerInputs, number: int, gates: int) -> tuple[Array, Array]:
-    """The input and recurrent biases of one direction, each [gates·hidden]."""
+def biases(layer: LayerInputs, part: slice, gates: int) -> tuple[Array, Array]:
+    """The input and recurrent biases of some directions, each [directions, gates·hidden]."""
     width = gates * layer.hidden
     if layer.b is None:
-        return np.zeros(width, layer.x.dtype), np.zeros(width, layer.x.dtype)
-    return layer.b[number, :width], layer.b[number, width:]
+        zeros = np.zeros((len(layer.w[part]), width), layer.x.dtype)
+        return zeros, zeros
+    return layer.b[part, :width], layer.b[part, width:]
 
 
 def _gru_step(
-    recurrent: Array, h_bias: Array, functions: Sequence[Activation], clip: float | None, linear_before_reset: int
-) -> Step:
-    f, g = functions
-    h = recurrent.shape[0]
-    gates_part, h_part = np.ascontiguousarray(recurrent[:, : 2 * h]), np.ascontiguousarray(recurrent[:, 2 * h :])
+    layer: LayerInputs, gate_weights: Array, weights: Array, functions: Sequence[Activation], clip: float | None
+) -> Step:  # fmt: skip
+    (f, g), h = functions, layer.hidden
+    open_gates, candidate_of = _product(layer, gate_weights), _product(layer, weights)
 
-    def step(now: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(now: Array, states: tuple[Array, ...], out: Array) -> tuple[Array, ...]:
         (before,) = states
-        gates = f(_clipped(now[:, : 2 * h] + before @ gates_part, clip))
-        z, reset = gates[:, :h], gates[:, h:]
-        if linear_before_reset:
-            candidate = now[:, 2 * h :] + reset * (before @ h_part + h_bias)
-        else:
-            candidate = now[:, 2 * h :] + (reset * before) @ h_part
-        return ((1 - z) * g(_clipped(candidate, clip)) + z * before,)
+        gates = open_gates(before)
+        np.add(now[..., : 2 * h], gates, gates)
+        _clip(gates, clip)
+        f(gates, gates)
+        np.multiply(gates[..., h:], before, out)
+        candidate = candidate_of(out)
+        np.add(now[..., 2 * h :], candidate, candidate)
+        return (_mixed(gates[..., :h], candidate, before, g, clip, out),)
 
     return step
+
+
+def _gru_step_before_reset(
+    layer: LayerInputs, weights: Array, bias: Array, functions: Sequence[Activation], clip: float | None
+) -> Step:  # fmt: skip
+    (f, g), h = functions, layer.hidden
+    recur, inner = _product(layer, weights), bias[:, None, 2 * h :] if bias.any() else None
+
+    def step(now: Array, states: tuple[Array, ...], out: Array) -> tuple[Array, ...]:
+        (before,) = states
+        sums = recur(before)
+        gates, candidate = sums[..., : 2 * h], sums[..., 2 * h :]
+        np.add(now[..., : 2 * h], gates, gates)
+        _clip(gates, clip)
+        f(gates, gates)
+        if inner is not None:
+            np.add(candidate, inner, candidate)
+        np.multiply(gates[..., h:], candidate, candidate)
+        np.add(now[..., 2 * h :], candidate, candidate)
+        return (_mixed(gates[..., :h], candidate, before, g, clip, out),)
+
+    return step
+
+
+def _mixed(z: Array, candidate: Array, before: Array, g: Activation, clip: float | None, out: Array) -> Array:
+    """(1 − z) · g(candidate) + z · before, written into `out`; `candidate` is used up."""
+    _clip(candidate, clip)
+    g(candidate, candidate)
+    np.subtract(_ONE, z, out)
+    np.multiply(out, candidate, out)
+    np.multiply(z, before, candidate)
+    return np.add(out, candidate, out)
 
 
 @kernel("LSTM", context=True)
@@ -330,46 +433,60 @@ def lstm(
     layer = prepare(x, w, r, b, sequence_lens, (initial_h, initial_c), direction, layout)
     functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 3)
     runs = []
-    for number in range(len(layer.w)):
-        w_bias, r_bias = biases(layer, number, 4)
-        peepholes = None if p is None else widen(p)[number].reshape(3, -1)
-        recurrent = transposed(r, number)
-        step = lstm_step(_times(recurrent), layer.hidden, peepholes, functions[number], clip, input_forget)
-        runs.append(scan_direction(ctx, layer, number, _project(layer, number, w_bias + r_bias), step))
+    for part in parts(functions):
+        w_bias, r_bias = biases(layer, part, 4)
+        recur = _product(layer, _weights(r, part))
+        step = lstm_step(recur, layer.hidden, peepholes_of(p, part), functions[part.start], clip, input_forget)
+        runs.append(scan(ctx, layer, part, _projected(layer, part, w_bias + r_bias), step))
     return results(runs, layout, x.dtype)
 
 
-def _times(matrix: Array) -> Activation:
-    """x -> x @ matrix."""
-    return lambda x: x @ matrix
+def peepholes_of(p: Array | None, part: slice) -> Array | None:
+    """[3, directions, 1, hidden] of some directions."""
+    return None if p is None else widen(p)[part].reshape(part.stop - part.start, 3, 1, -1).swapaxes(0, 1)
 
 
 def lstm_step(
-    recur: Activation,
+    recur: Callable[[Array], Array],
     h: int,
     peepholes: Array | None,
     functions: Sequence[Activation],
     clip: float | None,
     input_forget: int,
 ) -> Step:
-    """One step of an LSTM of `h` hidden units; `recur` multiplies the hidden state with the recurrent weights."""
-    f, g, out = functions
+    """One step of an LSTM of `h` hidden units; `recur` multiplies the hidden state with the recurrent weights.
 
-    def step(now: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+    What `recur` returns is written to.
+    """
+    f, g, last = functions
+
+    def step(now: Array, states: tuple[Array, ...], out: Array) -> tuple[Array, ...]:
         before, cell = states
-        gates = now + recur(before)
+        gates = recur(before)
+        np.add(now, gates, gates)
+        i, o, forget, new = (gates[..., place * h : place * h + h] for place in range(4))
         if peepholes is None:
-            opened = f(_clipped(gates[:, : 3 * h], clip))
-            i, o, forget = opened[:, :h], opened[:, h : 2 * h], opened[:, 2 * h :]
+            _clip(gates, clip)
+            opened = gates[..., : 3 * h]
+            f(opened, opened)
         else:  # the output gate peeps at the new cell, so it comes later
-            i = f(_clipped(gates[:, :h] + peepholes[0] * cell, clip))
-            forget = f(_clipped(gates[:, 2 * h : 3 * h] + peepholes[2] * cell, clip))
+            for gate, peephole in ((i, peepholes[0]), (forget, peepholes[2])):
+                gate += peephole * cell
+                _clip(gate, clip)
+                f(gate, gate)
+            _clip(new, clip)
         if input_forget:
-            forget = 1 - i
-        cell = forget * cell + i * g(_clipped(gates[:, 3 * h :], clip))
+            np.subtract(_ONE, i, forget)
+        g(new, new)
+        np.multiply(i, new, new)
+        np.multiply(forget, cell, cell)
+        np.add(cell, new, cell)
         if peepholes is not None:
-            o = f(_clipped(gates[:, h : 2 * h] + peepholes[1] * cell, clip))
-        return o * out(cell), cell
+            o += peepholes[1] * cell
+            _clip(o, clip)
+            f(o, o)
+        last(cell, out)
+        return np.multiply(o, out, out), cell
 
     return step
 
