@@ -13,7 +13,7 @@ from typing import Any, cast
 from onnxlab.cli.base.answers import json_text, paint, shows_color
 from onnxlab.cli.base.deadline import Deadline, TimedOut
 from onnxlab.cli.base.entries import take_trailing
-from onnxlab.cli.base.exits import DONE, INTERRUPTED, UsageError, code_of, is_expected
+from onnxlab.cli.base.exits import DONE, INTERRUPTED, code_of, is_expected
 from onnxlab.cli.base.outputs import refuse_both
 from onnxlab.cli.grammar import parser
 from onnxlab.printable import printable
@@ -39,10 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(words: Sequence[str], options: argparse.Namespace) -> int:
     grammar = parser()
     parsed, rest = grammar.parse_known_args(words, options)
-    if rest and parsed.verb and (rest := take_trailing(parsed, rest)):
-        raise UsageError(
-            f"unrecognized arguments: {' '.join(rest)}; `onnxlab {parsed.verb} --help` lists what there is"
-        )
+    if rest := take_trailing(parsed, rest):
+        parsed.parser.refuse(rest)
     if not parsed.verb:
         grammar.print_help()
         return DONE

@@ -110,11 +110,30 @@ def test_a_run_that_fails_names_the_node(broken: str, capsys: pytest.CaptureFixt
     assert "add" in capsys.readouterr().err
 
 
-def test_a_wrong_command_line_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["fly", "model.onnx"]) == 2
-    assert "invalid choice" in capsys.readouterr().err
-    assert cli.main(["info", "model.onnx", "extra", "--nonsense"]) == 2
-    assert "unrecognized arguments: extra --nonsense; `onnxlab info --help`" in capsys.readouterr().err
+WRONG = {
+    "fly m.onnx": "there is no command 'fly'. `onnxlab --help` lists what there is",
+    "simplfy m.onnx": "there is no command 'simplfy'. Did you mean 'simplify'? `onnxlab --help` lists",
+    "edit m.onnx --opste 18": "there is no option '--opste'. Did you mean '--opset'? ",
+    "--frobnicate": "there is no option '--frobnicate'. `onnxlab --help` lists what there is",
+    "info m.onnx extra --nonsense": "there is no option '--nonsense'. Too many words: extra. `onnxlab info",
+    "info m.onnx --color nver": "--color is one of auto, always, never; given 'nver'. Did you mean 'never'?",
+    "git instal": "action is one of install, uninstall, text, merge; given 'instal'. Did you mean 'install'",
+    "edit m.onnx --opset x": "--opset: 'x' is no whole number; `onnxlab edit --help` lists",
+    "diff m.onnx m.onnx --tolerance x": "--tolerance: 'x' is no number; ",
+    "info": "model: not given; `onnxlab info --help` lists what there is",
+    "run y=3": "'y=3' is no file: the model comes first, as in onnxlab run MODEL y=3",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_command_line_exits_with_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words.split()) == 2
+    assert capsys.readouterr().err.startswith(f"onnxlab: {WRONG[words]}")
+
+
+def test_feeds_that_are_no_files_are_named(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", model, "image=3"]) == 3
+    assert "there is no file '3'; give arrays in files, as name=array.npy" in capsys.readouterr().err
 
 
 def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,13 @@
 """Verbs of the command line: each with the options that every verb has."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from onnxlab.cli.base.exits import UsageError
 from onnxlab.cli.base.inputs import bytes_of, seconds_of
+from onnxlab.spelling import suggestion
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -21,7 +23,38 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{message}; `{self.prog} --help` lists what there is")
+        message = re.sub(r"^argument ([^:]*): ", r"\1: ", message)
+        message = re.sub(r"^the following arguments are required: (.*)", r"\1: not given", message)
+        raise UsageError(f"{message}; {self.remedy}")
+
+    @property
+    def remedy(self) -> str:
+        """The end of a message: where the user finds what may be written."""
+        return f"`{self.prog} --help` lists what there is"
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Raise for words that are left over, with the options that are meant.
+
+        Raises:
+            UsageError: always.
+        """
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        options = [word for word in words if word.startswith("-")]
+        texts = [f"there is no option {word!r}.{suggestion(word, known)}" for word in options]
+        if extra := " ".join(word for word in words if word not in options):
+            texts.append(f"Too many words: {extra}.")
+        raise UsageError(" ".join([*texts, self.remedy]))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise for a word that is none of several, with the one that is meant: argparse asks this of each word."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        near = suggestion(str(value), choices)
+        if action.dest == "verb":
+            raise UsageError(f"there is no command {value!r}.{near} {self.remedy}")
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        raise UsageError(f"{name} is one of {', '.join(choices)}; given {value!r}.{near}")
 
 
 class Verbs:
@@ -34,6 +67,7 @@ class Verbs:
     def __init__(self, top: argparse.ArgumentParser) -> None:
         self.top = top
         self._verbs = top.add_subparsers(title="commands", metavar="COMMAND", dest="verb", parser_class=Parser)
+        top.set_defaults(parser=top)
 
     def add(self, name: str, command: Command, words: str, models: Sequence[str] = ("model",)) -> Parser:
         """Enter a verb.
@@ -47,7 +81,7 @@ class Verbs:
         verb: Parser = self._verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
         for model in models:
             verb.add_argument(model, help=MODEL)
-        verb.set_defaults(command=command)
+        verb.set_defaults(command=command, parser=verb)
         common(verb)
         return verb
 

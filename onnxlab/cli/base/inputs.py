@@ -26,6 +26,8 @@ def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
     source = sys.stdin.buffer.read() if path == STDOUT else path
     if not source:
         raise LoadError("there is no model on standard input" if path == STDOUT else "the path of a model is empty")
+    if isinstance(source, str) and "=" in source and not Path(source).exists():
+        raise UsageError(f"{source!r} is no file: the model comes first, as in onnxlab {options.verb} MODEL {source}")
     return load(source, trust=getattr(options, "trust", False), inputs=getattr(options, "input", ()))
 
 
@@ -55,6 +57,11 @@ def feeds_of(words: Sequence[str]) -> dict[str, Any]:
         try:
             with open(path if separator else word, "rb") as file:
                 read = read_arrays(file, word)
+        except FileNotFoundError:
+            raise LoadError(
+                f"cannot read the inputs {word!r}: there is no file {path!r}; give arrays in files, "
+                "as name=array.npy or arrays.npz"
+            ) from None
         except (LoadError, OSError, ValueError) as error:
             raise LoadError(f"cannot read the inputs {word!r}: {error}; give name=array.npy or arrays.npz") from None
         if isinstance(read, np.ndarray):
@@ -105,16 +112,37 @@ def bytes_of(word: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def whole(word: str) -> int:
+    """A whole number.
+
+    Raises:
+        argparse.ArgumentTypeError: the word is none.
+    """
+    try:
+        return int(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
+
+
+def number(word: str) -> float:
+    """A number.
+
+    Raises:
+        argparse.ArgumentTypeError: the word is none.
+    """
+    try:
+        return float(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number") from None
+
+
 def seconds_of(word: str) -> float:
     """A number of seconds above 0.
 
     Raises:
         argparse.ArgumentTypeError: the word is no such number.
     """
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = -1
+    seconds = number(word)
     if not 0 < seconds < 1e9:
         raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds above 0")
     return seconds

@@ -7,7 +7,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, usage_errors
-from onnxlab.cli.base.inputs import feeds_of, names_of, open_two
+from onnxlab.cli.base.inputs import feeds_of, names_of, number, open_two, whole
 
 _PAGE = "also write both graphs side by side as an HTML page"
 
@@ -19,8 +19,8 @@ def add(verbs: Verbs) -> None:
     diff.add_argument("--ignore", default="", metavar="WORDS", help="comma-separated: names, order, docs, metadata, "
                       "declarations, weights, attributes, opsets, producer, defaults")  # fmt: skip
     words = "how far stored tensors may be apart, relative to their largest magnitude (0)"
-    diff.add_argument("--tolerance", type=float, default=0.0, help=words)
-    diff.add_argument("--at-most", type=int, default=0, metavar="COUNT", help="exit with 0 up to this many changes (0)")
+    diff.add_argument("--tolerance", type=number, default=0.0, help=words)
+    diff.add_argument("--at-most", type=whole, default=0, metavar="COUNT", help="exit with 0 up to so many changes (0)")
     diff.add_argument("--markdown", action="store_true", help="answer in Markdown")
     diff.add_argument("--html", metavar="PAGE", help=_PAGE)
 

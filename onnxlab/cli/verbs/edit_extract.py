@@ -10,7 +10,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE, UsageError
-from onnxlab.cli.base.inputs import names_of, open_model
+from onnxlab.cli.base.inputs import names_of, open_model, whole
 from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.errors import EditError, OnnxlabError
 from onnxlab.printable import printable_lines
@@ -41,7 +41,7 @@ def add(verbs: Verbs) -> None:
     edit.add_argument("--remove", action="append", default=[], metavar="NODE", help=words)
     words = "another name of a value"
     edit.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help=words)
-    edit.add_argument("--opset", type=int, metavar="N", help="convert to this version of ai.onnx")
+    edit.add_argument("--opset", type=whole, metavar="N", help="convert to this version of ai.onnx")
     entries.output(edit, "file to write, or - for standard output; none: only say what would change")
 
 

@@ -6,7 +6,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE, UsageError
-from onnxlab.cli.base.inputs import dims_of, open_model
+from onnxlab.cli.base.inputs import dims_of, open_model, whole
 from onnxlab.cli.base.outputs import write
 
 
@@ -25,8 +25,8 @@ def add(verbs: Verbs) -> None:
     cost.add_argument(
         "--measure", action="store_true", help="also run the model, and say how near each node comes to the limit"
     )
-    cost.add_argument("--runs", type=int, default=3, help="number of runs of --measure; the fastest time counts (3)")
-    cost.add_argument("--threads", type=int, default=1, help="number of threads for the machine's limits (1)")
+    cost.add_argument("--runs", type=whole, default=3, help="number of runs of --measure; the fastest time counts (3)")
+    cost.add_argument("--threads", type=whole, default=1, help="number of threads for the machine's limits (1)")
 
 
 def _memory(options: argparse.Namespace) -> int:

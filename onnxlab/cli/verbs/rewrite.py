@@ -12,7 +12,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE
-from onnxlab.cli.base.inputs import feeds_of, open_model
+from onnxlab.cli.base.inputs import feeds_of, open_model, whole
 from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.cli.base.progress import ticking
 
@@ -36,7 +36,7 @@ def add(verbs: Verbs) -> None:
     fold = verbs.add("fold", _fold, "store what nodes make of constants alone, and leave everything else")
     for command in (simplify, fold):
         words = "bytes that stored results may add to the model (1 MiB)"
-        command.add_argument("--budget", type=int, metavar="BYTES", help=words)
+        command.add_argument("--budget", type=whole, metavar="BYTES", help=words)
     suggest = verbs.add("suggest", _suggest, "measure what each rule would gain alone; nothing is changed")
     for command in (simplify, optimize):
         words = "another tool that does the work"

@@ -7,7 +7,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer, line, row
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, UsageError
-from onnxlab.cli.base.inputs import feeds_of, files_of, names_of, open_model
+from onnxlab.cli.base.inputs import feeds_of, files_of, names_of, open_model, whole
 from onnxlab.cli.base.outputs import write
 from onnxlab.printable import printable_lines
 
@@ -18,13 +18,13 @@ def add(verbs: Verbs) -> None:
     entries.feeds(run)
     run.add_argument("--outputs", metavar="NAMES", help="comma-separated values to compute; default: the outputs")
     run.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
-    run.add_argument("--seed", type=int, default=0, help="seed of the random inputs (0)")
+    run.add_argument("--seed", type=whole, default=0, help="seed of the random inputs (0)")
     words = "write the arrays; - for standard output"
     run.add_argument("--save", metavar="FILE.npz", dest="output", help=words)
 
     profile = verbs.add("profile", _profile, "run the model and say where the time goes")
     entries.feeds(profile)
-    profile.add_argument("--runs", type=int, default=3, help="number of runs; the fastest time of each node counts (3)")
+    profile.add_argument("--runs", type=whole, default=3, help="number of runs; the fastest time of a node counts (3)")
     words = "comma-separated: numpy, numba, onnxruntime; default: numpy"
     profile.add_argument("--providers", metavar="NAMES", help=words)
 

@@ -10,7 +10,7 @@ from typing import Any
 from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE, UNWRITABLE, UsageError
-from onnxlab.cli.base.inputs import open_model
+from onnxlab.cli.base.inputs import open_model, whole
 from onnxlab.errors import SaveError
 
 
@@ -18,7 +18,7 @@ def add(verbs: Verbs) -> None:
     """Enter the verb."""
     show = verbs.add("show", _show, "open the model in JupyterLab, on a scratch notebook")
     show.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
-    show.add_argument("--port", type=int, help="port of the server")
+    show.add_argument("--port", type=whole, help="port of the server")
 
 
 def _show(options: argparse.Namespace) -> int:

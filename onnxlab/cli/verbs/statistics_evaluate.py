@@ -8,7 +8,7 @@ from typing import Any
 from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, usage_errors
-from onnxlab.cli.base.inputs import open_model, open_two
+from onnxlab.cli.base.inputs import number, open_model, open_two
 from onnxlab.printable import printable_lines
 
 
@@ -22,7 +22,7 @@ def add(verbs: Verbs) -> None:
     words = "calibrate: print ranges instead"
     statistics.add_argument("--ranges", choices=("minmax", "percentile", "entropy"), help=words)
     statistics.add_argument(
-        "--percentile", type=float, default=99.99, help="percentile for --ranges percentile (99.99)"
+        "--percentile", type=number, default=99.99, help="percentile for --ranges percentile (99.99)"
     )
 
     words = "run two models over a folder of samples and tell how far the second is off; exit code 1 beyond --at-most"
@@ -31,7 +31,7 @@ def add(verbs: Verbs) -> None:
     evaluate.add_argument("--metric", default="", metavar="NAMES", help="comma-separated: top1, top5, mse")
     evaluate.add_argument("--b-providers", metavar="NAMES", help="providers of the other model; default: the same")
     words = "the largest error relative to the peak that is accepted"
-    evaluate.add_argument("--at-most", type=float, metavar="ERROR", help=words)
+    evaluate.add_argument("--at-most", type=number, metavar="ERROR", help=words)
 
 
 def _samples(verb: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import STDOUT, answer, deliver
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE
-from onnxlab.cli.base.inputs import open_model
+from onnxlab.cli.base.inputs import open_model, whole
 from onnxlab.errors import SaveError
 
 
@@ -15,7 +15,7 @@ def add(verbs: Verbs) -> None:
     """Enter the verb."""
     svg = verbs.add("svg", _svg, "draw the model as SVG, PNG or a page to explore")
     entries.output(svg, "file to write, .svg, .png or .html by its name; default: SVG on standard output")
-    svg.add_argument("--boxes", type=int, default=120, help="fold groups until at most this many boxes show (120)")
+    svg.add_argument("--boxes", type=whole, default=120, help="fold groups until at most this many boxes show (120)")
 
 
 def _svg(options: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from onnxlab.graph.state.graph_state import GraphState
 class SnapshotAttributes(Mapping[str, Any]):
     """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these.
 
+    Bytes that are no UTF-8 are surrogates in a string, as those of string tensors.
     `bodies` lists all BodyRefs without decoding anything. `implied` has attributes that the node leaves out: in Glow's
     dialect, the scale and offset of quantized inputs. `implied` is None for most nodes.
     """
@@ -45,7 +46,7 @@ class SnapshotAttributes(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
             implied = self.implied is not None and name in self.implied
-            self._values[name] = self.implied[name] if implied else decode(self._protos[name])  # type: ignore[index]
+            self._values[name] = self.implied[name] if implied else _decoded(self._protos[name])  # type: ignore[index]
         return self._values[name]
 
     def proto(self, name: str) -> onnx.AttributeProto:
@@ -61,6 +62,15 @@ class SnapshotAttributes(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+def _decoded(attribute: onnx.AttributeProto) -> Any:
+    value = decode(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if attribute.type == onnx.AttributeProto.STRINGS and isinstance(value, list) and bytes in map(type, value):
+        return [item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item for item in value]
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
