@@ -5,6 +5,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
@@ -13,6 +14,7 @@ import onnxlab
 from onnxlab.formats.journals import change_codec
 from onnxlab.graph.edit import changes
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.protos import tensors
 from tests.formats.journals import random_edits, reopened
 from tests.graph.support.models import branches
 
@@ -92,3 +94,14 @@ def test_a_note_that_does_not_fit_is_refused() -> None:
         change_codec.decode(ModelGraph(onnx.ModelProto(graph=onnx.GraphProto(name="empty"))), note)
     with pytest.raises(onnxlab.OnnxlabError, match="Unheard"):
         change_codec.decode(graph, ("Unheard", [], []))
+
+
+def test_a_tensor_beside_its_bytes_is_written_whole(file: Path) -> None:
+    graph = reopened(file).graph
+    tensor = tensors.raw_tensor(np.arange(6, dtype=np.float32).reshape(2, 3), "added")
+    note = change_codec.encode(graph, changes.SetInitializer(graph.main.id, "added", tensor))
+    again = change_codec.decode(graph, note)
+    assert isinstance(again, changes.SetInitializer)
+    assert again.tensor == tensors.from_array(np.arange(6, dtype=np.float32).reshape(2, 3), "added")
+    graph.apply(changes.SetInitializer(graph.main.id, "added", tensor))
+    assert graph.proto.graph.initializer[-1] == again.tensor

@@ -134,12 +134,8 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
 
     def _other_constants(self, diff: SnapshotDiff, scope: ScopeNames) -> set[str] | None:
         """Names of initializers whose data changed; None where one is not of the main graph."""
-        ids = set(diff.tensors)
-        if not ids:
-            return set()
-        names = scope.initializers_of(ids)
-        known = self.written.constants.keys()
-        return None if len(names) < len(ids) else (names | self.written.repeating(names)) & known
+        names, known = scope.initializers_of(diff.tensors), self.written.constants.keys()
+        return None if len(names) < len({*diff.tensors}) else (names | self.written.repeating(names)) & known
 
 
 def _kind(node: NodeView) -> tuple[str, str, str, int]:

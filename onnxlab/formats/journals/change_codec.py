@@ -18,6 +18,7 @@ from onnxlab.graph.edit import changes
 from onnxlab.graph.edit.changes import Change
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos.long_lists import LONG, Items, serialized
+from onnxlab.graph.protos.tensors import RawTensor
 
 if TYPE_CHECKING:
     from onnxlab.graph.edit.model_graph import ModelGraph
@@ -52,6 +53,8 @@ class Encoder:
         """A scalar, a message, or a tuple of these."""
         if isinstance(value, Items):
             value = value.message()
+        if isinstance(value, RawTensor):
+            value = value.whole()
         if isinstance(value, Message):
             if isinstance(value, onnx.AttributeProto) and len(value.floats) > LONG:
                 self.blobs.append(serialized(value))

@@ -187,6 +187,8 @@ def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
 def _array(graph: GraphState, change: SetInitializer) -> str:
     """An array that replaces the data of an initializer, or comes under a new name."""
     scope, tensor = graph.scopes[change.scope], change.tensor
+    if isinstance(tensor, tensors.RawTensor):
+        tensor = tensor.whole() if prod(tensor.message.dims) <= LARGEST else tensor.message
     if change.sparse or not isinstance(tensor, onnx.TensorProto):
         return ""
     value = graph.values.get(scope.names.get(change.name, 0))

@@ -12,6 +12,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.tensors import RawTensor
 from onnxlab.graph.protos.value_info import declare, describe
 
 
@@ -29,18 +30,19 @@ def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
         raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
     sparse = isinstance(value.initializer, onnx.SparseTensorProto)
     old = value.initializer.values if sparse else value.initializer
-    tensor, stored = _stored(array, value.name, old.data_type)
+    tensor = _raw_tensor(array, value.name, old.data_type)
+    message = tensor.message if isinstance(tensor, RawTensor) else tensor
     if not isinstance(array, onnx.TensorProto):
         if old.HasField("doc_string"):
-            tensor.doc_string = old.doc_string
-        tensor.metadata_props.extend(old.metadata_props)
-    _check_input(value, tensor)
+            message.doc_string = old.doc_string
+        message.metadata_props.extend(old.metadata_props)
+    _check_input(value, message)
     with graph.edit() as edit:
         if sparse:
             edit.apply(SetInitializer(value.scope, value.name, None, sparse=True))
         edit.apply(SetInitializer(value.scope, value.name, tensor))
-        if stored is not None and not sparse:
-            graph.caches.arrays[value.id] = stored
+        if not sparse and isinstance(tensor, RawTensor) and tensor.array is not None:
+            graph.caches.arrays[value.id] = tensor.array
 
 
 def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
@@ -49,20 +51,21 @@ def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
     Raises:
         EditError: `array` is none of these, or does not fit the type.
     """
-    return _stored(array, name, data_type)[0]
+    tensor = _raw_tensor(array, name, data_type)
+    return tensor.whole() if isinstance(tensor, RawTensor) else tensor
 
 
 _ARRAYS = (np.ndarray, np.generic)
 _DATA = (*_ARRAYS, bool, int, float, str, list, tuple)
 
 
-def _stored(array: Any, name: str, data_type: int) -> "tuple[onnx.TensorProto, np.ndarray[Any, Any] | None]":
-    """The same, and the elements as an array of its own, where they are at hand. Raises as `tensor_of`."""
+def _raw_tensor(array: Any, name: str, data_type: int) -> RawTensor | onnx.TensorProto:
+    """The same, with the elements beside the message where the model stores raw bytes. Raises as `tensor_of`."""
     if isinstance(array, onnx.TensorProto):
         tensor = onnx.TensorProto()
         tensor.CopyFrom(array)
         tensor.name = name
-        return tensor, None
+        return tensor
     if not isinstance(array, _DATA):
         raise EditError(f"an initializer takes a NumPy array or TensorProto, got {type(array).__name__}")
     try:
@@ -72,7 +75,7 @@ def _stored(array: Any, name: str, data_type: int) -> "tuple[onnx.TensorProto, n
             typed = np.asarray(array, object)
         else:
             typed = _exactly(np.asarray(array), dtypes.to_numpy(data_type), name)
-        return tensors.with_array(typed, name)
+        return tensors.raw_tensor(typed, name)
     except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, EditError):
             raise

@@ -6,6 +6,7 @@ memory is allocated, so that a tensor can claim any shape without harm.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -60,31 +61,62 @@ def to_array(tensor: onnx.TensorProto | onnx.SparseTensorProto, base_dir: Path |
     return array
 
 
+@dataclass(frozen=True, slots=True)
+class RawTensor:
+    """A tensor whose elements lie beside its message until a model stores it, so that they are copied once.
+
+    Attributes:
+        message: the tensor without `raw_data`.
+        raw_data: the bytes of the elements.
+        array: what `to_array` will make of it, where that takes nothing to make.
+    """
+
+    message: onnx.TensorProto
+    raw_data: bytes
+    array: Array | None
+
+    @property
+    def name(self) -> str:
+        """The name of the tensor."""
+        return self.message.name
+
+    def whole(self) -> onnx.TensorProto:
+        """The message with its elements, a copy."""
+        tensor = onnx.TensorProto()
+        self.copy_to(tensor)
+        return tensor
+
+    def copy_to(self, tensor: onnx.TensorProto) -> None:
+        """Make an empty message this tensor."""
+        tensor.CopyFrom(self.message)
+        tensor.raw_data = self.raw_data
+
+
 def from_array(array: Array, name: str = "") -> onnx.TensorProto:
     """A TensorProto of an array, in `raw_data` (strings in `string_data`), in row-major order.
 
     Raises:
         ValueError: ONNX has no such element type, or an object array holds an item that is no string.
     """
-    return with_array(array, name)[0]
+    tensor = raw_tensor(array, name)
+    return tensor.whole() if isinstance(tensor, RawTensor) else tensor
 
 
-def with_array(array: Array, name: str = "") -> tuple[onnx.TensorProto, Array | None]:
-    """The same, and what `to_array` makes of it, where that took nothing to make. Raises as `from_array`."""
+def raw_tensor(array: Array, name: str = "") -> RawTensor | onnx.TensorProto:
+    """The same for a model to store; a message of its own for strings. Raises as `from_array`."""
     elem_type = dtypes.from_numpy(array.dtype)
     tensor = onnx.TensorProto(dims=array.shape, data_type=elem_type, name=name or None)
     if elem_type == dtypes.STRING:
         tensor.string_data.extend(_encoded(item) for item in array.ravel().tolist())
-        return tensor, None
+        return tensor
     bits = dtypes.bits(elem_type)
     flat = np.ascontiguousarray(array).reshape(-1)
     if bits < 8:
-        tensor.raw_data = _pack(flat.view(np.uint8), bits)
-        return tensor, None
+        return RawTensor(tensor, _pack(flat.view(np.uint8), bits), None)
     stored = _little_endian(flat.dtype)
-    data = tensor.raw_data = flat.astype(stored, copy=False).tobytes()
+    data = flat.astype(stored, copy=False).tobytes()
     plain = array.dtype.kind in "iuf" and array.dtype.isnative and stored == array.dtype
-    return tensor, np.frombuffer(data, array.dtype).reshape(array.shape) if plain else None
+    return RawTensor(tensor, data, np.frombuffer(data, array.dtype).reshape(array.shape) if plain else None)
 
 
 def to_bytes(tensor: onnx.TensorProto, base_dir: Path | None = None) -> bytes:

@@ -145,8 +145,9 @@ def test_broken_sparse_tensors_are_refused(values: list, indices: list, dims: li
 
 @pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3).T, np.array(3, np.float32), np.zeros((0, 2), np.float16)])
 def test_what_is_stored_is_known_without_decoding(array: np.ndarray) -> None:
-    tensor, stored = tensors.with_array(array)
-    decoded = tensors.to_array(tensor)
+    tensor = tensors.raw_tensor(array)
+    assert isinstance(tensor, tensors.RawTensor)
+    stored, decoded = tensor.array, tensors.to_array(tensor.whole())
     assert stored is not None
     assert not stored.flags.writeable
     assert (stored.dtype, stored.shape) == (decoded.dtype, decoded.shape)

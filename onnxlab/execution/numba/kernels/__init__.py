@@ -16,6 +16,8 @@ Files:
     gather           Elements by index: Gather along an axis, weighted sums of a few elements as Resize has them,
                      Scatter and its kin.
     gemm             Products of matrices and convolutions: rows addressed by tables, times packed panels, in batches.
+    gemv             One row times a matrix that is stored turned, as fully connected layers of one sample have it:
+                     nothing is packed.
     integers         Elementwise operators on integers, and casts between them, bool and float32.
     interpreter      The loop that runs a plan: records in order, their units shared by the threads of a run, a
                      barrier after each.
@@ -26,8 +28,6 @@ Files:
     recurrent        Recurrent layers: LSTM, GRU and RNN over time, one unit for each direction and block of the
                      batch.
     rows             Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
-    single_row       One row times several panels of packed weights at once: what a tile of one row cannot do at full
-                     speed.
     tally            Counts, range, sums and a histogram of float32 in one pass.
     trees            Ensembles of decision trees, and the choice of labels.
     vector_machines  Support vector machines: the kernel function of a row and all support vectors, decisions, votes

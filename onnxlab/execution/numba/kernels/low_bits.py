@@ -26,7 +26,7 @@ from onnxlab.execution.numba.kernels.simd.lanes import WIDTH
 from onnxlab.execution.numba.kernels.simd.memory import get_i32, load, store, word
 from onnxlab.execution.numba.kernels.simd.microkernel import COLUMNS
 from onnxlab.execution.numba.kernels.simd.narrow_integers import load_high, load_low, load_u8
-from onnxlab.execution.numba.kernels.single_row import STREAMS, wide_row
+from onnxlab.execution.numba.kernels.simd.single_row import STREAMS, wide_row
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 
 _PANEL = COLUMNS * 4

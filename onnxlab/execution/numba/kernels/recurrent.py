@@ -39,7 +39,7 @@ from onnxlab.execution.numba.kernels.simd.lanes import BYTES, float_of_bits, spl
 from onnxlab.execution.numba.kernels.simd.memory import clear_bytes, copy_bytes, get_i32, load, put_i32, store, word
 from onnxlab.execution.numba.kernels.simd.microkernel import COLUMNS, ROWS
 from onnxlab.execution.numba.kernels.simd.narrow_integers import load_i32
-from onnxlab.execution.numba.kernels.single_row import STREAMS, wide_row
+from onnxlab.execution.numba.kernels.simd.single_row import STREAMS, wide_row
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 from onnxlab.execution.numba.machine.records import GRU, LSTM
 

@@ -16,13 +16,17 @@ from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.memory import aligned
 from onnxlab.execution.numba.plan.views import Array, View, constant_view, dense
-from onnxlab.execution.numba.plan.weight_packing import Packed, late
+from onnxlab.execution.numba.plan.weight_packing import Late, Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
 _CACHE = 1 << 19  # bytes of the second-level cache
 _DEEP, _DEPTH = 1200, 768  # depth from which a product is cut into pieces, and depth of a piece
 _UNIT = 4e6  # multiplications from which a unit of its own is worthwhile
 _RATE = 40.0  # multiplications a nanosecond, about
+# Bytes of weights that one row is multiplied by as they are stored. Packing smaller ones takes next to nothing, larger
+# ones are read faster from the large pages that packed weights are in.
+_UNPACKED = range(1 << 22, 1 << 25)
+_BLOCK, _READING = 1 << 18, 0.05  # bytes of stored weights that a unit reads, and nanoseconds of each
 _AT_ONCE = 1 << 16  # elements of weights that are packed at once, however they lie
 # Rows of weights that are gathered at once, and elements of padding between two gathered columns.
 _GATHERED, _BETWEEN = 1024, 16
@@ -38,6 +42,7 @@ class Product:
         length: elements of a row under one tap.
         weights: packed weights, where the second factor is known at run time only.
         constant: constant weights otherwise, [groups, taps * length, columns], with the key of their packed form.
+        stored: the constant weights as they are in memory, where columns are rows there: [columns, length].
         columns: of the result of one group or batch.
         target: where the result goes; rows in the order of `offsets`, columns contiguous along `axis`.
         places: [rows] bytes from the target's first element.
@@ -60,6 +65,7 @@ class Product:
     weights: View | None = None
     constant: Any = None
     key: tuple[object, ...] = ()
+    stored: Late | None = None
     groups: int = 1
     scale: Array | None = None
     bias: Array | None = None
@@ -203,9 +209,29 @@ def matrices(packed: View, lead: tuple[int, ...]) -> View:
 
 def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View:
     """Append the records of a product; returns where its result is. `packed` remembers constants."""
-    for piece in _pieces(product):
-        _emit_piece(builder, piece, packed)
+    stored, nbytes = product.stored, product.length * product.columns * 4
+    if stored is not None and product.scale is None and product.offsets.size == 1 and nbytes in _UNPACKED:
+        emit_one_row(builder, product, packed.made(("stored", *product.key), stored))
+    else:
+        for piece in _pieces(product):
+            _emit_piece(builder, piece, packed)
     return product.target
+
+
+def emit_one_row(builder: PlanBuilder, product: Product, weights: View) -> None:
+    """One row times stored weights, of which each is read once: packing them would take longer than the product."""
+    length, y, residual = product.length, product.target, product.residual
+    block = max(1, _BLOCK // (length * 4))
+    x = product.x.at(int(product.offsets[0, 0]), (length,), (4,))
+    values: dict[str, Word] = {
+        "x": x.where, "weights": weights.where, "y": (y.buffer, y.offset + int(product.places[0])),
+        "bias": 0 if product.bias is None else builder.keep(pad_bias(product.bias)),
+        "low": bits(product.low), "high": bits(product.high),
+        "residual": 0 if residual is None else (residual.buffer, residual.offset + int(sources(product)[0])),
+        "length": length, "columns": product.columns, "block": block,
+    }  # fmt: skip
+    work = weights.nbytes * _READING
+    builder.emit("gemv", -(-product.columns // block), values, [x, weights, residual], [y], work=work)
 
 
 def _pieces(product: Product) -> Iterator[Product]:
@@ -240,25 +266,24 @@ def _pieces(product: Product) -> Iterator[Product]:
 def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
     weights, length = product.weights or _packed(product, packed), product.length
     words, units = shared(builder, product, weights, length, length * len(product.offsets))
-    values = words_of(builder, product, weights) | words
-    values |= {"length": length, "zeros": builder.keep(np.zeros(length, np.float32))}
-    if product.bias is not None:
-        values["bias"] = builder.keep(pad_bias(product.bias))
+    values = words_of(builder, product, weights) | words | {
+        "length": length, "zeros": builder.keep(np.zeros(length, np.float32)),
+        "bias": 0 if product.bias is None else builder.keep(pad_bias(product.bias)),
+    }  # fmt: skip
     reads = [product.x, weights, product.residual]
     builder.emit("gemm", units, values, reads, [product.target], work=product.multiplications / _RATE)
 
 
 def words_of(builder: PlanBuilder, product: Product, weights: View) -> dict[str, Word]:
     """The words that the records of all products have."""
-    offsets, (taps, rows) = table(product.offsets), product.offsets.shape
-    values: dict[str, Word] = {
+    offsets, (taps, rows), residual = table(product.offsets), product.offsets.shape, product.residual
+    return {
         "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
         "weights": weights.where, "y": product.target.where, "places": builder.keep(table(product.places[None])),
         "low": bits(product.low), "high": bits(product.high), "rows": rows, "columns": product.columns,
+        "residual": 0 if residual is None else residual.where,
+        "sources": 0 if residual is None else builder.keep(table(sources(product)[None])),
     }  # fmt: skip
-    if product.residual is None:
-        return values
-    return values | {"residual": product.residual.where, "sources": builder.keep(table(sources(product)[None]))}
 
 
 def shared(
@@ -274,9 +299,8 @@ def shared(
         batches[:, 1] = np.arange(product.groups) * (weights.nbytes // product.groups)
         batches[:, 2] = np.arange(product.groups) * (count * host().columns * 4)
     rows, row_blocks, columns, panel_blocks = _blocks(product.offsets.shape[1], length, depth, count, len(batches))
-    words: dict[str, Word] = {"row_block": rows, "row_blocks": row_blocks, "panel_block": columns,
-                              "panel_blocks": panel_blocks, "batches": builder.keep(batches)}  # fmt: skip
-    return words, row_blocks * panel_blocks * len(batches)
+    return {"row_block": rows, "row_blocks": row_blocks, "panel_block": columns, "panel_blocks": panel_blocks,
+            "batches": builder.keep(batches)}, row_blocks * panel_blocks * len(batches)  # fmt: skip
 
 
 def _blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:

@@ -45,6 +45,9 @@ _GEMM = (
     "sources", "low", "high", "rows", "columns", "row_block", "panel_block", "row_blocks", "panel_blocks", "batches",
     "zeros",
 )  # fmt: skip
+_GEMV = (
+    "kernel", "units", "x", "weights", "bias", "y", "residual", "low", "high", "length", "columns", "block",
+)  # fmt: skip
 _SCALED = (*_GEMM, "kind", "scale", "shift", "factor")
 _DOT = (*_SCALED, "narrow")
 _RANGE = ("kernel", "units", "x", "count", "chunk", "extents", "found", "chunks", "y")
@@ -117,6 +120,7 @@ _RESAMPLE = (
 
 FIELDS = {
     "gemm": _GEMM,
+    "gemv": _GEMV,
     "dot": _DOT,
     "depthwise_dot": _DOT,
     "quad_dot": (*_SCALED, "sums", "room"),
@@ -151,6 +155,7 @@ FIELDS = {
 
 MODULES = {
     "gemm": "gemm",
+    "gemv": "gemv",
     "dot": "dot",
     "depthwise_dot": "dot",
     "quad_dot": "dot_u8s8",

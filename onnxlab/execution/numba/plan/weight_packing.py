@@ -70,8 +70,8 @@ class Packed:
     def put(self, key: Key, view: View, recipe: Late | None = None) -> View:
         """Remember a view; and the `recipe` by which it can be made again of other constants, if there is one."""
         self._own[key] = self._noted[0][key] = self.shared.views[key] = view
-        if recipe is not None and recipe.names:
-            self.shared.ways[view] = recipe.bare()
+        if recipe is not None and recipe.sources:
+            self.shared.ways[view] = recipe.turned({})
         return view
 
     def made(self, key: Key, recipe: Array | Late) -> View:
@@ -101,12 +101,11 @@ class Packed:
         if plan is None or its_nodes != nodes or before.keys() != constants.keys():
             return None
         old = {name: array for name, array in before.items() if array is not constants[name]}
-        for name, array in old.items():
-            now = constants[name]
-            if name in looked or (array.shape, array.dtype) != (now.shape, now.dtype):
-                return None
-        pairs = self._renewed(packed, constants, old)
-        renewed: Plan = plan.exchanged((then.buffer.array, now.buffer.array) for then, now in pairs)
+        pairs = [(array, constants[name]) for name, array in old.items()]
+        if not looked.isdisjoint(old) or any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
+            return None
+        views = self._renewed(packed, constants, old)
+        renewed: Plan = plan.exchanged((then.buffer.array, now.buffer.array) for then, now in views)
         self.remember(key, renewed, nodes, constants, looked)
         return renewed
 
@@ -131,12 +130,11 @@ class Packed:
         self._own.update(before._own)
         for key in [key for key in before._own if not again.keys().isdisjoint(key)]:  # keys hold ids
             view, way = before._own[key], self.shared.ways.get(before._own[key])
-            if way is None or way.sources.isdisjoint(again):
-                continue
-            del self._own[key]
-            turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
-            renewed = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
-            pairs.append((view, renewed))
+            if way is not None and not way.sources.isdisjoint(again):
+                del self._own[key]
+                turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
+                renewed = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
+                pairs.append((view, renewed))
         return pairs
 
 
@@ -148,8 +146,7 @@ class Late:
         name: name of the constant, where the array is one itself.
 
     Attributes:
-        names: names of the constants that the array is made from.
-        sources: ids of these, since another region may have other names for the same constants.
+        sources: ids of the constants that the array is made from.
     """
 
     def __init__(
@@ -162,7 +159,6 @@ class Late:
         self._name = name
         self.shape = shape
         self._source = source or (id(make()) if name else 0)
-        self.names: frozenset[str] = frozenset((name,) if name else ()).union(*(part.names for part in parts))
         self.sources: frozenset[int] = frozenset((self._source,) if name else ()).union(*(p.sources for p in parts))
 
     def __array__(self, dtype: object = None, copy: object = None) -> Array:
@@ -180,10 +176,6 @@ class Late:
     def of(self, arrays: Mapping[int, Array]) -> Array:
         """The same derivation from other constants, given by the ids of the sources."""
         return arrays[self._source] if self._name else self._make(*(part.of(arrays) for part in self._parts))
-
-    def bare(self) -> Late:
-        """The derivation alone, without any array."""
-        return self.turned({})
 
     def turned(self, again: Mapping[int, int]) -> Late:
         """The derivation with the ids of other sources, without any array."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import onnxlab
 from onnxlab.execution.base import background
+from onnxlab.execution.numba.lowering import matrix_products
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numba.region import region as regions
 from onnxlab.execution.numpy.provider import NumpyProvider
@@ -99,6 +100,34 @@ def test_weights_that_are_only_packed_lower_nothing(name, lowered):
         theirs = edited.fresh().run(feeds, keep=False)
         assert lowered
         assert all(np.array_equal(ours[key], theirs[key]) for key in theirs)
+
+
+def test_weights_of_one_row_are_read_where_they_are(monkeypatch, lowered):
+    """Neither packed nor copied: the plan after an edit reads the array of the new initializer itself."""
+    monkeypatch.setattr(matrix_products, "_UNPACKED", range(1 << 30))
+    recipe, rng = Recipe(21), np.random.default_rng(0)
+    hidden = recipe.node("Relu", recipe.node("MatMul", recipe.input("x", np.zeros((1, 8), np.float32), ["n", 8]),
+                                             recipe.constant(np.ones((8, 40), np.float32))))  # fmt: skip
+    last = recipe.constant(np.ones((24, 40), np.float32))
+    model = onnxlab.load(recipe.model(recipe.node("Gemm", hidden, last, transB=1)))
+    packed, pack = [], matrix_products.pack
+    monkeypatch.setattr(matrix_products, "pack", lambda weights: packed.append(weights.shape) or pack(weights))
+    provider = NumbaProvider(1, False, least=0)
+    runner = Runner(model.graph, model.inference.fact, (provider, NumpyProvider()))
+    value = next(value for value in model.graph.values.values() if value.name == last)
+    for turn in range(3):
+        edits.set_initializer(model.graph, value, rng.standard_normal((24, 40), dtype=np.float32))
+        lowered.clear()
+        x = rng.standard_normal((1, 8), dtype=np.float32)
+        ours = runner.run({"x": x}, keep=False)
+        assert bool(lowered) == (turn == 0)
+        expected = Runner(model.graph, model.inference.fact, (NumpyProvider(),)).run({"x": x}, keep=False)
+        for name, array in expected.items():
+            np.testing.assert_allclose(ours[name], array, rtol=1e-5, atol=1e-5)
+    assert packed == [(1, 8, 40)]
+    views = provider._constants.views
+    stored = model.graph.array(value.id)
+    assert any(view.buffer.array is stored for key, view in views.items() if key[0] == "stored")
 
 
 @pytest.mark.parametrize("name", ["bias", "scale", "square", "looked", "half"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from onnxlab.execution.numba.lowering import matrix_products
 from onnxlab.execution.numba.lowering.matrix_products import pack
 from onnxlab.execution.numba.machine.vector_operations import EXPRESSIONS
 from tests.execution.support.regions import Recipe, check
@@ -55,6 +56,28 @@ def test_gemm(rng, turned, constant):
     alpha = 0.5 if constant else 1.0
     c = recipe.constant(normal(rng, 1, 19))
     check(recipe.model(recipe.node("Gemm", *names, c, transA=turned[0], transB=turned[1], alpha=alpha)), feeds)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 3), (16, 4), (33, 41), (64, 7), (2048, 600)])
+@pytest.mark.parametrize("c", [None, "columns", "row"])
+def test_one_row_reads_weights_as_they_are_stored(rng, size, c, monkeypatch):
+    monkeypatch.setattr(matrix_products, "_UNPACKED", range(1 << 30))
+    emitted = []
+    original = matrix_products.emit_one_row
+    monkeypatch.setattr(matrix_products, "emit_one_row", lambda *rest: (emitted.append(size), original(*rest)))
+    recipe = Recipe()
+    feeds = {"x": normal(rng, 1, size[0])}
+    names = [recipe.input("x", feeds["x"]), recipe.constant(normal(rng, *reversed(size)) / np.float32(size[0] ** 0.5))]
+    if c == "columns":
+        names.append(recipe.constant(normal(rng, size[1])))
+    if c == "row":
+        feeds["c"] = normal(rng, 1, size[1])
+        names.append(recipe.input("c", feeds["c"]))
+    product = recipe.node("Gemm", *names, transB=1)
+    check(
+        recipe.model(recipe.node("Clip", product, *(recipe.constant(np.float32(bound)) for bound in (-0.5, 1)))), feeds
+    )
+    assert emitted == [size]
 
 
 @pytest.mark.parametrize("channels", CHANNELS)

@@ -107,9 +107,11 @@ def gemm(binder: Binder, node: NodeView) -> None:
     check_depths(a.shape, (depth, columns))
     target = binder.builder.allocate((a.shape[0], columns), np.float32)
     if weights is not None:
+        stored = weights if turned else None
         if turned:
             weights = weights.then(np.transpose, (weights.shape[1], columns))
         product = by_constant(binder, a, weights, target, ("gemm", *key, turned))
+        product.stored = stored
         if alpha != 1.0:
             product.scale_columns(np.full((1, columns), alpha, np.float32))
     elif alpha == 1.0:
