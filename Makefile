@@ -98,4 +98,4 @@ bench: bundle
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) build dist onnxlab/notebook/static widgets/node_modules .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist onnxlab/notebook/static onnxlab/execution/numba/llvm_ir widgets/node_modules .mypy_cache .ruff_cache .pytest_cache

@@ -19,7 +19,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "build" / "release"
-NEEDED = ("LICENSE", "onnxlab/notebook/static/widget.js", "onnxlab/notebook/static/LICENSES.txt", "onnxlab/py.typed")
+NEEDED = (
+    "LICENSE", "onnxlab/notebook/static/widget.js", "onnxlab/notebook/static/LICENSES.txt", "onnxlab/py.typed",
+    "onnxlab/execution/numba/llvm_ir/portable.zip",
+)  # fmt: skip
 
 
 class ReleaseError(Exception):
@@ -72,7 +75,8 @@ def check_tree() -> None:
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """Build the source distribution, and from it the wheel; returns (wheel, source distribution)."""
+    """Build the source distribution with the LLVM IR of kernels, and the wheel of it; returns (wheel, sdist)."""
+    run([sys.executable, str(ROOT / ".ci" / "llvm_ir.py")])
     run([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)])
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, source

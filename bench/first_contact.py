@@ -1,8 +1,8 @@
 """From the first call of a new model until it runs at half of its final speed, and how long its calls wait meanwhile.
 
 Each figure is that of a process of its own that calls plain `model.run` again and again, of other inputs each time:
-with all kernels on disk (a machine that ran onnxlab before), and with none. Measure on an idle machine: kernels are
-compiled by a process that gives way to all others.
+with all kernels on disk (a machine that ran onnxlab before), and with none but their LLVM IR, as a wheel holds it.
+Measure on an idle machine: kernels are compiled by a process that gives way to all others.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from bench.measure import Figure, Line, with_bytecode
+from onnxlab.execution.numba.machine.host import host
 
 _NAMES = ("light_densenet121", "resnet50", "gpt2_kv", "swin_s")
 _CALLS = """
@@ -49,6 +50,7 @@ print(json.dumps({"calls": calls, "numpy": alone, "compiled": repr(model.compile
 
 def rows() -> Iterator[Line]:
     """Lines for each model: a warm cache, a cold one, and the longest wait of a call."""
+    subprocess.run([sys.executable, ".ci/llvm_ir.py", host().name], check=True)
     for name in _NAMES:
         yield from of(name, warm=True)
         yield from of(name, warm=False)

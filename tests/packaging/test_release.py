@@ -30,6 +30,7 @@ def wheel(folder: Path, leave_out: str = "", extra: str = "") -> Path:
     names = [
         f"onnxlab-{onnxlab.__version__}.dist-info/licenses/LICENSE",
         *(f"onnxlab/notebook/static/{name}" for name in ("widget.js", "LICENSES.txt")),
+        "onnxlab/execution/numba/llvm_ir/portable.zip",
         "onnxlab/py.typed",
     ]
     with zipfile.ZipFile(path, "w") as archive:

@@ -7,7 +7,6 @@ share the processor with a compiler.
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Hashable
 from math import inf
@@ -16,6 +15,7 @@ from weakref import WeakSet
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.lru import Lru
+from onnxlab.forking import in_child
 from onnxlab.threads import thread_time
 
 K = TypeVar("K", bound=Hashable)
@@ -130,10 +130,7 @@ class Tier(Generic[K]):
 _tiers: WeakSet[Tier[Any]] = WeakSet()
 
 
+@in_child
 def _forked() -> None:
     for tier in list(_tiers):
         tier.forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -40,14 +40,15 @@ class FallbackPrograms:
         patient: begin only when a run was long, or was not the first: most tiny models run once.
 
     Attributes:
+        slow: the providers that are not waited for.
         tier: of programs, by providers and key.
     """
 
     def __init__(self, providers: Sequence[Provider], patient: bool = False) -> None:
         self._others = tuple([provider for provider in providers if not provider.capabilities.background])
-        self._slow = frozenset(providers).difference(self._others) if self._others else frozenset()
+        self.slow = frozenset(providers).difference(self._others) if self._others else frozenset()
         self._patient = patient
-        slow = self._slow
+        slow = self.slow
 
         def prepare() -> None:
             for provider in slow:
@@ -55,14 +56,9 @@ class FallbackPrograms:
 
         self.tier: Tier[Any] = Tier(prepare)
 
-    @property
-    def wanted(self) -> bool:
-        """Whether some of the providers are not waited for."""
-        return bool(self._slow)
-
     def compiler(self, compiler: Compiler) -> Compiler:
         """The compiler of the same model by the providers that compile at once."""
-        if not self._slow:
+        if not self.slow:
             return compiler
         fallback = compiler.others.get(_NOTE)
         if fallback is None:
@@ -83,7 +79,7 @@ class FallbackPrograms:
             as `Compiler.program`.
         """
         instead = max(self.tier.took.get((self._others, key), 0.0), _LITTLE * self.tier.instead.get((None, key), 0.0))
-        slow = not self._slow.isdisjoint(compiler.providers)
+        slow = not self.slow.isdisjoint(compiler.providers)
         program = carried(compiler, key)
         if program is not None:
             return program

@@ -150,7 +150,7 @@ class Programs:
 
     def for_shapes(self, compiler: Compiler, arrays: Mapping[str, Any]) -> Compiler:
         """The compiler for feeds of these shapes: the one that is given, unless shapes decide Ifs."""
-        tier = self.fallbacks.tier if self.fallbacks.wanted else None
+        tier = self.fallbacks.tier if self.fallbacks.slow else None
         later = None if tier is None else partial(tier.later, current=self._is_current(compiler))
         return self._branches(compiler).specific(arrays, later) or compiler
 

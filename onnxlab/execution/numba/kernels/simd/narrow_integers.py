@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
 
@@ -23,9 +22,8 @@ SHORTS = ir.VectorType(_I16, 2 * WIDTH)
 
 
 def _features(*known: tuple[int, str, str]) -> tuple[tuple[int, str], ...]:
-    """(lanes, LLVM intrinsic) of those (lanes, feature, intrinsic) that this processor has."""
-    found = llvm.get_host_cpu_features()
-    return tuple((width, name) for width, feature, name in known if found.get(feature))
+    """(lanes, LLVM intrinsic) of those (lanes, feature, intrinsic) that the host has."""
+    return tuple((width, name) for width, feature, name in known if feature in host().features)
 
 
 _PAIRS = _features(
