@@ -95,7 +95,7 @@ def _fingerprints(left: Model, right: Model, inputs: Mapping[str, Any]) -> Finge
 
     feeds = left.sample_inputs(inputs)
     limits = _of_trials(feeds, inputs)
-    return fingerprints(_side(left, None, limits), _side(right, None, limits), feeds)
+    return fingerprints(_side(left, None, limits, "first"), _side(right, None, limits, "second"), feeds)
 
 
 def _of_trials(feeds: Mapping[str, Any], inputs: Inputs) -> Limits | None:
@@ -159,16 +159,17 @@ def compare(
     limits = limits or _of_trials(feeds, ours)
     if isinstance(b, Mapping) or (recorded_in and isinstance(b, str | PathLike)):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
-        return _compared((left, None), (_side(left, first, limits), recorded), (feeds, None), local)
+        return _compared((left, None), (_side(left, first, limits, "first"), recorded), (feeds, None), local)
     if not isinstance(right, Model):
         left, right = left.earlier(since), left
-    return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), (feeds, others), local)
+    sides = _side(left, first, limits, "first"), _side(right, second, limits, "second")
+    return _compared((left, right), sides, (feeds, others), local)
 
 
-def _side(model: Model, providers: Providers | None, limits: Limits | None) -> RunSide:
+def _side(model: Model, providers: Providers | None, limits: Limits | None, place: str) -> RunSide:
     from onnxlab.analysis.compare.sides import RunSide
 
-    return RunSide(model.graph, model.inference.fact, providers, limits)
+    return RunSide(model.graph, model.inference.fact, providers, limits, f"the {place} model ({model.name!r})")
 
 
 def _compared(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from onnxlab.errors import LoadError
+from onnxlab.errors import FeedError, LoadError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.program.run_observers import Take
 from onnxlab.execution.run.runner import Runner
@@ -25,6 +26,15 @@ class Side(Protocol):
         ...
 
 
+@contextmanager
+def whose(model: str) -> Iterator[None]:
+    """Say in the message of inputs that do not fit which model they do not fit; "" says nothing."""
+    try:
+        yield
+    except FeedError as error:
+        raise FeedError(f"{model} does not take these inputs: {error}" if model else str(error)) from error
+
+
 class RunSide:
     """A model that is run.
 
@@ -38,8 +48,9 @@ class RunSide:
         fact: Callable[[int], Any],
         providers: Sequence[str | Provider] | None = None,
         limits: Limits | None = None,
+        called: str = "",
     ) -> None:
-        self.graph, self.runs = graph, 0
+        self.graph, self.runs, self._called = graph, 0, called
         self._limits = limits
         self.runner = Runner(graph, fact)
         self._by = None if providers is None else self.runner.by(providers)
@@ -47,13 +58,15 @@ class RunSide:
     def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run once and return the values of these names."""
         self.runs += 1
-        return self.runner.run(dict(feeds), list(names), keep=False, seed=0, strict=False, limits=self._limits,
-                               by=self._by)  # fmt: skip
+        with whose(self._called):
+            return self.runner.run(dict(feeds), list(names), keep=False, seed=0, strict=False, limits=self._limits,
+                                   by=self._by)  # fmt: skip
 
     def hand(self, feeds: Mapping[str, Any], names: Sequence[str], take: Take) -> None:
         """Run once and hand over the values of these names, by their place, as they are made; none is kept."""
         self.runs += 1
-        self.runner.hand(feeds, names, take, seed=0, limits=self._limits, by=self._by)
+        with whose(self._called):
+            self.runner.hand(feeds, names, take, seed=0, limits=self._limits, by=self._by)
 
 
 class RecordedSide:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from onnxlab.analysis.compare.sides import whose
 from onnxlab.analysis.datasets.metrics import Metric, measured
 from onnxlab.analysis.datasets.part import SampleCounts
 from onnxlab.analysis.datasets.samples import label_of, sample_of
@@ -233,9 +234,11 @@ class EvaluationJob:
     ) -> None:
         """Run one sample by both models and count the errors."""
         names = dict.fromkeys([*self.pairs, *self.outputs])
-        first_values = sessions[0].run(feeds, [name for name, _ in names])
+        with whose("the first model"):
+            first_values = sessions[0].run(feeds, [name for name, _ in names])
         renamed = {self.inputs[name]: array for name, array in feeds.items() if name in self.inputs}
-        its = sessions[1].run(renamed, [name for _, name in names])
+        with whose("the second model"):
+            its = sessions[1].run(renamed, [name for _, name in names])
         numbers = measured(
             self.metrics, {name: first_values[name] for name, _ in self.outputs},
             {name: its[other] for name, other in self.outputs}, target,
