@@ -85,6 +85,27 @@ def test_transposed(size, kernel, stride, dilation, group, extra):
           dilations=[dilation, dilation], output_padding=[extra, extra])  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [{"output_padding": [-1, -1]}, {"output_padding": [0, -9]}, {"strides": [0, 1]}, {"strides": [1, -2]},
+     {"dilations": [0, 1]}, {"dilations": [1, -1]}, {"strides": [-5, -5], "dilations": [-5, -5]}],
+)  # fmt: skip
+def test_nothing_is_written_beyond_a_transposed_convolution(attributes):
+    with pytest.raises(ValueError, match=r"reach beyond the output|expected 1 at least"):
+        run("ConvTranspose", floats(1, 2, 5, 5), floats(2, 2, 3, 3), opset=11, **attributes)
+
+
+@settings(max_examples=30, deadline=None)
+@given(size=st.integers(0, 5), kernel=st.integers(1, 7), stride=st.integers(1, 4), more=st.integers(0, 3))
+def test_transposed_signals(size, kernel, stride, more):
+    x, w = floats(1, 2, size), floats(2, 3, kernel, seed=1)
+    (y,) = run("ConvTranspose", x, w, opset=11, strides=[stride], output_padding=[more])
+    expected = np.zeros((3, max(0, (size - 1) * stride + kernel + more)), np.float32)
+    for place in range(size):
+        expected[:, place * stride : place * stride + kernel] += np.einsum("c,cmk->mk", x[0, :, place], w)
+    np.testing.assert_allclose(y[0], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_half_precision():
     x, w = floats(1, 8, 9, 9, dtype=np.float16), floats(8, 8, 3, 3, seed=1, dtype=np.float16)
     (y,) = run("Conv", x, w, opset=11)

@@ -264,8 +264,10 @@ def conv_transpose(
     rank = x.ndim - 2
     steps, spread = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     extra = tuple(output_padding or (0,) * rank)
+    if min(*steps, *spread) < 1:
+        raise ValueError(f"strides are {list(steps)}, dilations {list(spread)}: expected 1 at least")
     full = tuple(
-        (dim - 1) * step + (k - 1) * dilation + 1 + more
+        max(0, (dim - 1) * step + (k - 1) * dilation + 1 + more)
         for dim, step, k, dilation, more in zip(x.shape[2:], steps, w.shape[2:], spread, extra, strict=True)
     )
     begin, output = transposed_output(x.shape[2:], full, steps, pads, auto_pad, output_shape)
@@ -317,6 +319,9 @@ def _spread(
 
     As many positions as a stride has steps are multiplied at once, since no two of them reach the same place.
     """
+    for dim, step, k, dilation, size in zip(x.shape[2:], strides, w.shape[2:], dilations, full, strict=True):
+        if (dim - 1) * step + (k - 1) * dilation >= size:  # `as_strided` does not look
+            raise ValueError(f"kernels reach beyond the output, of {list(full)} with output_padding")
     batch, rank, y = len(x), len(full), np.zeros((len(x), group * w.shape[1], *full), x.dtype)
     columns = np.ascontiguousarray(x).reshape(batch, group, x.shape[1] // group, -1)
     blocks = [step if dilation == 1 else 1 for step, dilation in zip(strides, dilations, strict=True)]
