@@ -8,10 +8,9 @@ not change what they are computed from.
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,72 +37,50 @@ class FoldedProgram:
     rows: tuple[Row, ...]
 
 
+class Folding(NamedTuple):
+    """A constant, or a call of constants: a number for it, the object whose id is in its key, and its results."""
+
+    token: int
+    holder: Any
+    results: dict[int, Any]
+
+
 class Folder:
     """Results of constant instructions, by the call and the inputs that they are made from.
 
-    Every array has a token; the token of a result is determined by its call and the tokens of the inputs. A result that
-    is not asked for is kept for one change of the model and dropped at the second.
+    Every array has a token; the token of a call is determined by the function and the tokens of the inputs. What is not
+    asked for is kept for one change of the model and dropped at the second.
     """
 
     def __init__(self, budget: int | None = None) -> None:
         self._budget = budget
         self._lock = fork_safe(threading.Lock())
-        self._next = 1
-        self._arrays: dict[int, tuple[weakref.ref[Any], int]] = {}
-        self._calls: dict[tuple[Any, ...], tuple[int, Any]] = {}
-        self._results: dict[tuple[int, int], Any] = {}
-        self._before: dict[tuple[int, int], Any] = {}
+        self._next = 0
+        self._now: dict[Any, Folding] = {}
+        self._before: dict[Any, Folding] = {}
 
     def turn(self) -> None:
-        """Begin a new version of the model: results that are not asked for until the next call are dropped."""
+        """Begin a new version of the model: what is not asked for until the next call is dropped."""
         with self._lock:
-            self._before, self._results = self._results, {}
-            if len(self._calls) > 1 << 17:
-                self._calls.clear()
-                self._before.clear()
+            self._before, self._now = self._now, {}
 
     def room(self) -> int:
         """Bytes that may still be kept."""
         budget = int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
-        return budget - sum(int(array.nbytes) for array in self._results.values())
-
-    def get(self, key: tuple[int, int]) -> Any:
-        """The folded array of a key, None where it was not folded."""
         with self._lock:
-            array = self._results.get(key)
-            if array is None and (array := self._before.get(key)) is not None:
-                self._results[key] = array
-            return array
+            return budget - sum(
+                array.nbytes for folding in self._now.values() for array in list(folding.results.values())
+            )
 
-    def put(self, key: tuple[int, int], array: Any) -> None:
-        """Keep a folded array."""
+    def of(self, key: Any, holder: Any) -> Folding:
+        """The entry of a constant or call, the same as long as the key is the same; it holds `holder`."""
         with self._lock:
-            self._results[key] = array
-
-    def token(self, value: Any) -> int:
-        """A number for a constant, the same as long as it is the same array."""
-        if value is None:
-            return 0
-        with self._lock:
-            entry = self._arrays.get(id(value))
-            if entry is not None and entry[0]() is value:
-                return entry[1]
-            self._next += 1
-            if isinstance(value, np.ndarray):
-                self._arrays[id(value)] = (weakref.ref(value), self._next)
-            return self._next
-
-    def call(self, instruction: Instruction, inputs: tuple[int, ...]) -> int:
-        """A number for the result of a call on inputs with these tokens."""
-        function, opsets = instruction.call, instruction.step.opsets
-        needed = tuple([slot >= 0 for slot in instruction.results])
-        key = (id(function), tuple(opsets.items()), needed, inputs)
-        with self._lock:
-            entry = self._calls.get(key)
-            if entry is None:
+            folding = self._now.get(key) or self._before.get(key)
+            if folding is None:
                 self._next += 1
-                entry = self._calls[key] = self._next, function  # held, so that no other object gets its id
-            return entry[0]
+                folding = Folding(self._next, holder, {})
+            self._now[key] = folding
+            return folding
 
 
 def folded(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram | None:
@@ -125,12 +102,12 @@ def known_fold(program: Program) -> FoldedProgram | None:
 
 
 def _fold(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram:
-    keys = _keys(program, folder)
-    border = _border(program, keys)
+    foldings = _foldings(program, folder)
+    border = _border(program, foldings)
     template = program.template.copy()
     for slot in border:
-        if (known := folder.get(keys[slot])) is not None:
-            template[slot] = known
+        folding, number = foldings[slot]
+        template[slot] = folding.results.get(number)
     missing = [slot for slot in border if template[slot] is None]
     gathered = _Gatherer(missing)
     if missing:
@@ -145,35 +122,34 @@ def _fold(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgr
         if isinstance(value, np.ndarray) and value.nbytes <= room:
             room -= value.nbytes
             value = persistent(value)
-            folder.put(keys[slot], value)
-            template[slot] = value
+            folding, number = foldings[slot]
+            template[slot] = folding.results[number] = value
     return FoldedProgram(template, needed(program, template))
 
 
-def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
-    """{slot: (token of the call, number of the output)} of what constant instructions make."""
-    tokens = {slot: 0 for slot, value in enumerate(program.template) if value is None}
-    keys: dict[int, tuple[int, int]] = {}
+def _foldings(program: Program, folder: Folder) -> dict[int, tuple[Folding, int]]:
+    """{slot: (folding of the call, number of the output)} of what constant instructions make."""
+    tokens, foldings = dict[int, Any](), dict[int, tuple[Folding, int]]()
+    for instruction in (instruction for instruction in program.instructions if instruction.constant):
+        for slot in instruction.reads:
+            if slot not in tokens:
+                array = program.template[slot]
+                tokens[slot] = 0 if array is None else folder.of(id(array), array).token
+        needed = tuple([slot >= 0 for slot in instruction.results])
+        inputs = tuple([tokens[slot] for slot in instruction.reads])
+        key = (id(instruction.call), tuple(instruction.step.opsets.items()), needed, inputs)
+        folding = folder.of(key, instruction.call)
+        for number, slot in enumerate(instruction.results):
+            if slot > 0:
+                foldings[slot] = folding, number
+                tokens[slot] = folding.token, number
+    return foldings
 
-    def token(slot: int) -> int:
-        if slot not in tokens:
-            tokens[slot] = folder.token(program.template[slot])
-        return tokens[slot]
 
-    for instruction in program.instructions:
-        if instruction.constant:
-            call = folder.call(instruction, tuple(map(token, instruction.reads)))
-            for number, slot in enumerate(instruction.results):
-                if slot > 0:
-                    keys[slot] = call, number
-                    tokens[slot] = -(call * 64 + number)
-    return keys
-
-
-def _border(program: Program, keys: dict[int, tuple[int, int]]) -> list[int]:
+def _border(program: Program, constants: Container[int]) -> list[int]:
     """Slots of constant results that other instructions read, or that are outputs."""
     read = dict.fromkeys(slot for i in program.instructions if not i.constant for slot in i.reads)
-    return [slot for slot in (*read, *program.output_slots) if slot in keys]
+    return [slot for slot in (*read, *program.output_slots) if slot in constants]
 
 
 def needed(program: Program, known: Sequence[Any], slots: Iterable[int] | None = None) -> tuple[Row, ...]:
