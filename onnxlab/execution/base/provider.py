@@ -31,14 +31,9 @@ from onnxlab.shapes import UNKNOWN, Fact
 
 @dataclass(frozen=True, slots=True)
 class SubgraphClaim:
-    """Nodes (ids) that a provider can take.
-
-    With `whole`, either all of the nodes become one part, or all go to the providers that follow. Otherwise the nodes
-    may be split, and joined with other nodes that the provider claims.
-    """
+    """Nodes (ids) that a provider can take; they may be split, and joined with other nodes that the provider claims."""
 
     nodes: tuple[int, ...]
-    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

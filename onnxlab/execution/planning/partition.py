@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from numbers import Integral
 
@@ -104,14 +104,14 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
     for order, provider in enumerate(providers[:-1]):
         view.refusals.clear()
         for claim in _claims(provider, view):
-            graph.assign(order, _in_memory(claim, view) if view.stored else claim, view)
+            graph.assign(order, _in_memory(claim, view) if view.stored else claim.nodes)
         free = set(graph.free())
         refusals += [
             Refusal(node.id, node.label, provider.name, view.refusals.get(node.id, "not claimed"))
             for node in paced(view.nodes)
             if node.id in free
         ]
-    graph.assign(len(providers) - 1, SubgraphClaim(tuple(graph.free())), view)
+    graph.assign(len(providers) - 1, graph.free())
     groups = [(providers[order].name, [view.nodes[index] for index in members]) for order, members in graph.groups()]
     parts = _parts(view, groups)
     return Partition(parts, tuple(_crossings(view, parts)), tuple(refusals))
@@ -134,14 +134,12 @@ def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
         return ()
 
 
-def _in_memory(claim: SubgraphClaim, view: PartitionView) -> SubgraphClaim:
-    """A claim without the nodes that read weights from files, which only the last provider runs."""
+def _in_memory(claim: SubgraphClaim, view: PartitionView) -> list[int]:
+    """The nodes of a claim but for those that read weights from files, which only the last provider runs."""
     large = {node.id for node in paced(view.nodes) if not view.stored.keys().isdisjoint(node.inputs)}
-    if large.isdisjoint(claim.nodes):
-        return claim
     reason = "it reads a weight that is left in its file, since the model is larger than memory"
-    view.refusals.update(dict.fromkeys(large, reason))
-    return SubgraphClaim(() if claim.whole else tuple(node for node in claim.nodes if node not in large))
+    view.refusals.update(dict.fromkeys(large.intersection(claim.nodes), reason))
+    return [node for node in claim.nodes if node not in large]
 
 
 def _is_claim(claim: object) -> bool:
@@ -154,7 +152,7 @@ def _is_claim(claim: object) -> bool:
 
 
 class _Graph:
-    """The nodes of a view by index, with the provider and the all-or-nothing claim of each."""
+    """The nodes of a view by index, with the provider of each."""
 
     def __init__(self, view: PartitionView) -> None:
         self.index = {node.id: index for index, node in enumerate(view.nodes)}
@@ -162,70 +160,30 @@ class _Graph:
         maker = {name: index for index, node in enumerate(paced(nodes)) for name in node.outputs if name}
         self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in paced(nodes)]
         self.provider = [-1] * len(view.nodes)
-        self.cluster = list(range(len(view.nodes)))  # nodes of an all-or-nothing claim share a number
-        self.closed: set[int] = set()  # clusters of such claims
 
     def free(self) -> list[int]:
         """Ids of the nodes without a provider, in order."""
         return [node for node, index in self.index.items() if self.provider[index] < 0]
 
-    def assign(self, order: int, claim: SubgraphClaim, view: PartitionView) -> None:
-        """Give a claim's free nodes to a provider; an all-or-nothing claim only if all are free and it is convex."""
-        members = [self.index[node] for node in claim.nodes if node in self.index]
-        free = [index for index in members if self.provider[index] < 0]
-        is_reduced = len(free) < len(claim.nodes)
-        if claim.whole and free and (is_reduced or not self._close(members)):
-            fault = (
-                "some of its nodes are taken or not needed" if is_reduced else "a path leaves the claim and comes back"
-            )
-            reason = f"claimed as a whole, but {fault}"
-            view.refusals.update((view.nodes[index].id, reason) for index in free)
-            return
-        for index in free:
-            self.provider[index] = order
-
-    def _close(self, members: list[int]) -> bool:
-        """Make nodes one cluster, unless a path leaves them and comes back; tells whether they are one."""
-        before = list(self.cluster)
-        for index in members:
-            self.cluster[index] = members[0]
-        if self._order() is None:
-            self.cluster = before
-            return False
-        self.closed.add(members[0])
-        return True
-
-    def _order(self) -> list[int] | None:
-        """Clusters in topological order, or None if they form a cycle; nodes alone are in such an order already."""
-        if len({*self.cluster}) == len(self.cluster):
-            return list(self.cluster)
-        needs: dict[int, set[int]] = {cluster: set() for cluster in self.cluster}
-        for index, sources in enumerate(self.sources):
-            needs[self.cluster[index]].update(self.cluster[source] for source in sources)
-        return _topological({cluster: required - {cluster} for cluster, required in needs.items()})
+    def assign(self, order: int, nodes: Iterable[int]) -> None:
+        """Give those of some nodes to a provider that have none."""
+        for index in (self.index[node] for node in nodes if node in self.index):
+            if self.provider[index] < 0:
+                self.provider[index] = order
 
     def groups(self) -> list[tuple[int, list[int]]]:
         """(provider, node indices in order) of every part, in an order in which they can run."""
-        if len(set(self.provider)) == 1 and not self.closed:
+        if len(set(self.provider)) == 1:
             return [(self.provider[0], list(range(len(self.provider))))]
-        members: dict[int, list[int]] = {}
-        for index, cluster in enumerate(self.cluster):
-            members.setdefault(cluster, []).append(index)
-        level: dict[int, int] = {}
-        grouped: dict[tuple[int, int, int], list[int]] = {}
-        for cluster in paced(self._order() or []):
-            kind = self._kind(cluster)
-            sources = {self.cluster[s] for index in members[cluster] for s in self.sources[index]} - {cluster}
-            level[cluster] = max((level[s] + (self._kind(s) != kind) for s in sources), default=0)
-            grouped.setdefault((*kind, level[cluster]), []).extend(members[cluster])
-        return self._joined([((key[0], key[1]), sorted(indices)) for key, indices in grouped.items()])
+        level: list[int] = []
+        grouped: dict[tuple[int, int], list[int]] = {}
+        for index, kind in enumerate(paced(self.provider)):
+            level.append(max((level[s] + (self.provider[s] != kind) for s in self.sources[index]), default=0))
+            grouped.setdefault((kind, level[index]), []).append(index)
+        return self._joined([(kind, indices) for (kind, _), indices in grouped.items()])
 
-    def _kind(self, cluster: int) -> tuple[int, int]:
-        """The key of clusters that may be joined: (provider, -1), or (provider, cluster) for one that stays alone."""
-        return self.provider[cluster], cluster if cluster in self.closed else -1
-
-    def _joined(self, groups: list[tuple[tuple[int, int], list[int]]]) -> list[tuple[int, list[int]]]:
-        """Join groups of one kind that no path through a third one separates; then order them."""
+    def _joined(self, groups: list[tuple[int, list[int]]]) -> list[tuple[int, list[int]]]:
+        """Join groups of one provider that no path through a third one separates; then order them."""
         home = {index: number for number, (_, members) in enumerate(groups) for index in members}
         needs = {
             number: {home[source] for index in members for source in self.sources[index]} - {number}
@@ -246,7 +204,7 @@ class _Graph:
                         if late in sources:
                             sources.discard(late)
                             sources.add(early)
-        return [(groups[number][0][0], sorted(groups[number][1])) for number in _topological(needs) or []]
+        return [(groups[number][0], sorted(groups[number][1])) for number in _topological(needs)]
 
 
 def _separated(needs: dict[int, set[int]], first: int, second: int) -> bool:
@@ -268,13 +226,10 @@ def _leads(needs: dict[int, set[int]], early: int, late: int) -> bool:
     return False
 
 
-def _topological(needs: dict[int, set[int]]) -> list[int] | None:
-    """Keys, each after those that it needs, the least of those that may follow first; None on a cycle."""
+def _topological(needs: dict[int, set[int]]) -> list[int]:
+    """Keys, each after those that it needs, the least of those that may follow first."""
     sorter, order, ready = TopologicalSorter(needs), list[int](), list[int]()
-    try:
-        sorter.prepare()
-    except CycleError:
-        return None
+    sorter.prepare()
     while sorter.is_active():
         for key in sorter.get_ready():
             heappush(ready, key)

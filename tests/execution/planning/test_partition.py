@@ -15,15 +15,14 @@ from tests.execution.support.models import graph, runner
 class Taker(Provider):
     """Claims the nodes of some operators, and runs them by given NumPy kernels."""
 
-    def __init__(self, *operators, name="taker", whole=False):
+    def __init__(self, *operators, name="taker"):
         self.name = name
         self.operators = operators
-        self.whole = whole
         self.ran = []
 
     def get_capability(self, view):
         chosen = [node.id for node in view.nodes if node.op_type in self.operators]
-        return [SubgraphClaim(tuple(chosen), True)] if self.whole else [SubgraphClaim((n,)) for n in chosen]
+        return [SubgraphClaim((node,)) for node in chosen]
 
     def compile(self, part, view):
         functions = {"Relu": lambda x: np.maximum(x, 0), "Neg": np.negative, "Add": np.add, "Abs": np.abs}
@@ -76,16 +75,6 @@ def test_parallel_branches_are_joined():
 def test_the_first_provider_wins():
     partition = plan(CHAIN, Taker("Relu", name="first"), Taker("Relu", "Exp", "Neg", name="second"))
     assert [name for name, _ in shape(partition)] == ["first", "second", "numpy", "first"]
-
-
-def test_all_or_nothing_needs_a_convex_claim():
-    apart = plan(CHAIN, Taker("Relu", "Neg", whole=True))
-    assert [name for name, _ in shape(apart)] == ["numpy"]
-    assert {refusal.reason for refusal in apart.refusals if refusal.label != "Exp#2"} >= {
-        "claimed as a whole, but a path leaves the claim and comes back"
-    }
-    together = plan(CHAIN, Taker("Exp", "Abs", whole=True))
-    assert shape(together)[1] == ("taker", ["Exp", "Abs"])
 
 
 def test_the_plan_says_what_crosses_and_why_nodes_were_left():
