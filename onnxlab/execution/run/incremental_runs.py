@@ -82,7 +82,9 @@ class IncrementalRunner:
             readers = self._store.dependents.direct([plan.values[slot] for slot in recorder.changed])
         return replace(state, dirty=state.dirty | (readers & state.stale))
 
-    def cheaper(self, request: RunRequest, seconds: float) -> tuple[Compiler, StoreState] | None:
+    def cheaper(
+        self, request: RunRequest, arrays: Mapping[str, Any], seconds: float
+    ) -> tuple[Compiler, StoreState] | None:
         """The compiler and state for a run from kept values, node by node, where that takes no more than `seconds`.
 
         The inputs are those of the run before: either an edit affects little of what was asked for, or all outputs are
@@ -93,7 +95,7 @@ class IncrementalRunner:
             state = self._store.current()
         if not state.arrays or not (request.again or state.stale):
             return None
-        return (compiler, state) if self.expected(compiler, state, request.arrays, request.names) <= seconds else None
+        return (compiler, state) if self.expected(compiler, state, arrays, request.names) <= seconds else None
 
     def expected(
         self, compiler: Compiler, state: StoreState, arrays: Mapping[str, Any], names: tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,20 @@ class NotedRuns:
 
     def note(
         self, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any],
-        results: Mapping[str, Any],
+        results: Mapping[str, Any], stored: Mapping[int, Any] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """Note a run: copies of its inputs, and of outputs where they are small or could not be made again."""
+        """Note a run: copies of its inputs, and of outputs where they are small or could not be made again.
+
+        Args:
+            stored: the store's arrays by value, which nothing changes: an input that is one of them is not copied.
+        """
         outputs, once, arrays = program.outputs, not program.repeatable, list(feeds)
         if sum(map(nbytes, arrays)) > self._store.budget:  # too large to keep: no copies
             self._store.clear()
             return
         try:
-            fed = [array.copy() if type(array) is np.ndarray else copied(array) for array in arrays]
+            fed = [array if stored.get(compiler.ids[name]) is array else copied(array)
+                   for name, array in zip(program.feeds, arrays, strict=True)]  # fmt: skip
             values = [copied(results[name]) if once or _is_small(results[name]) else None for name in outputs]
         except (LimitError, MemoryError):  # a broadcast view of few bytes may be larger than memory
             self._store.clear()

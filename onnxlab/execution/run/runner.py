@@ -24,7 +24,7 @@ from weakref import WeakMethod
 
 from onnxlab.errors import FeedError
 from onnxlab.execution.base import watching
-from onnxlab.execution.base.array_memory import retain_freed
+from onnxlab.execution.base.array_memory import retain_freed, same
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
@@ -242,8 +242,10 @@ class Runner:
         compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
         if request.is_kept and request.keep is True:
             return self._incremental.run(compiler, state, arrays, names, call)
-        if request.is_kept:
-            cheaper = self._incremental.cheaper(request, self._noted.seconds(tuple(arrays), names))
+        if request.is_kept:  # arrays that are kept already are found to be the same without comparing them again
+            arrays = {name: old if same(old := state.arrays.get(compiler.ids[name]), new) else new
+                      for name, new in arrays.items()}  # fmt: skip
+            cheaper = self._incremental.cheaper(request, arrays, self._noted.seconds(tuple(arrays), names))
             if cheaper is not None:
                 return request.picked(self._incremental.run(*cheaper, arrays, names, call))
         if request.keep and not (request.is_of_inputs or request.inner):
@@ -256,7 +258,7 @@ class Runner:
         border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
         results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
-            self._noted.note(request.compiler, program, arrays.values(), border.in_order(), results)
+            self._noted.note(request.compiler, program, arrays.values(), border.in_order(), results, state.arrays)
         self._noted.ran(program)
         owner.fallbacks.ran((tuple(arrays), names, False), program)
         owner.ran = program

@@ -151,6 +151,28 @@ def test_what_was_fed_may_be_written_to_afterwards() -> None:
         assert_close(hot.on_demand.value(name), cold.value(name), 1e-5)
 
 
+def test_the_same_inputs_again_are_not_copied_and_stay_out_of_the_outputs() -> None:
+    """Also where an output is an input: outputs are memory of their own, whatever the store keeps."""
+    recipe = Recipe()
+    same = recipe.node("Identity", recipe.input("x", np.zeros(64, np.float32)))
+    graph = ModelGraph(recipe.model(same, recipe.node("Neg", same)))
+    run = Runner(graph, Inference(graph).fact)
+    x = np.arange(64, dtype=np.float32)
+    run.run({"x": x.copy()}, keep="border", limits=Limits())
+    first = run.value("x")
+    for turn in range(3):
+        results = run.run({"x": x.copy()}, keep="border", limits=Limits())
+        assert run.value("x") is first
+        for sign, array in zip((1, -1), results.values(), strict=True):
+            np.testing.assert_array_equal(array, x * sign)
+            array[:] = turn
+    np.testing.assert_array_equal(run.value("x"), x)
+    other = x + 1
+    run.run({"x": other}, keep="border", limits=Limits())
+    other[:] = 0
+    np.testing.assert_array_equal(run.value("x"), x + 1)
+
+
 def test_inputs_beyond_the_budget_are_neither_copied_nor_kept() -> None:
     model, feeds, names = blocks(np.random.default_rng(8))
     graph = ModelGraph(model)

@@ -83,7 +83,7 @@ class ResumedRun(Course):
         self._given = inputs
         last = common if latest is None else min(common, latest)
         states = {step: state for step, state in before.states.items() if known and step <= last}
-        self._begin = max((step for step in states if self._serves(step, states[step])), default=0)
+        self._begin = next((step for step in sorted(states, reverse=True) if self._serves(step, states[step])), 0)
         self._states = {step: state for step, state in states.items() if step <= self._begin}
         self.first = int(trace.firsts[self._begin])
         self._place = common if steps is None else before.place
@@ -92,8 +92,7 @@ class ResumedRun(Course):
             steps = () if at_one_place else (step for step in steps_to_note(plan, common) if step > self._begin)
         self._steps = {int(trace.firsts[step]): step for step in steps}
         self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
-        sizes = trace.sizes(plan.outputs)
-        self.nbytes = int(sizes[[*self._steps.values()]].sum()) if self._steps else 0
+        self.nbytes = int(trace.sizes(plan.outputs)[[*self._steps.values()]].sum()) if self._steps else 0
         self.nbytes += 0 if known else sum(array.nbytes for array in inputs)
 
     def _serves(self, step: int, state: MemoryState) -> bool:

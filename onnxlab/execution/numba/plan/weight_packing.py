@@ -123,8 +123,7 @@ class Packed:
         """
         again: dict[Any, Any] = {id(array): id(arrays[name]) for name, array in old.items()}
         sources = before._sources | {id(array): arrays[name] for name, array in old.items()}
-        self._sources.update((ident, array) for ident, array in before._sources.items() if ident not in again)
-        self._sources.update((id(arrays[name]), arrays[name]) for name in old)
+        self._sources.update({again.get(ident, ident): array for ident, array in sources.items()})
         self.shared.forget(before)
         pairs = []
         self._own.update(before._own)
