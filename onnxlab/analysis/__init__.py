@@ -1,6 +1,8 @@
 """Questions about models and values that change neither.
 
 Files:
+    block_sizes     The doubt about models whose images lie in blocks of channels of a size that nothing in the model
+                    tells.
     check           `check`: every problem of a model at once, each pinned to its node or value, with what would mend
                     it.
     check_by_onnx   Findings of onnx's own checker on a model as a whole, where nothing else is wrong with it.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from onnxlab.analysis import check_by_onnx, check_ge
+from onnxlab.analysis import block_sizes, check_by_onnx, check_ge
 from onnxlab.analysis import check_model as models
 from onnxlab.analysis.check_model import Reader
 from onnxlab.analysis.check_nodes import check_node
@@ -104,6 +104,7 @@ class Checker:
             for node, value, code, message in order_problems(graph):
                 problem = Diagnostic("error", code, message, node, value, graph.nodes[node].scope, hint=_ORDER[code])
                 result.append(self._weighed(problem))
+            result += block_sizes.doubts(graph)
             return [problem for problem in result if problem.code not in _OF_INFERENCE] if graph.uninferred else result
 
     def doubts(self, nothing_else: bool) -> list[Diagnostic]:

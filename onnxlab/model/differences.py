@@ -148,14 +148,15 @@ def compare(
         >>> onnxlab.compare(model, other).first.node
         '/stem/relu/Relu'
     """
-    from onnxlab.analysis.compare.sides import RecordedSide
+    from onnxlab.analysis.compare.sides import RecordedSide, whose
 
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
     ours, others = inputs if isinstance(inputs, tuple) else (inputs, None)
     recorded_in = isinstance(b, str | PathLike) and Path(b).is_dir()
     right = b if b is None or recorded_in or isinstance(b, Model | Mapping) else load(b)
-    feeds = left.runner.sample_inputs(ours, sizes=_fixed_sizes(left, right) if isinstance(right, Model) else None)
+    with whose(_called("first", left)):
+        feeds = left.runner.sample_inputs(ours, sizes=_fixed_sizes(left, right) if isinstance(right, Model) else None)
     limits = limits or _of_trials(feeds, ours)
     if isinstance(b, Mapping) or (recorded_in and isinstance(b, str | PathLike)):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
@@ -169,7 +170,11 @@ def compare(
 def _side(model: Model, providers: Providers | None, limits: Limits | None, place: str) -> RunSide:
     from onnxlab.analysis.compare.sides import RunSide
 
-    return RunSide(model.graph, model.inference.fact, providers, limits, f"the {place} model ({model.name!r})")
+    return RunSide(model.graph, model.inference.fact, providers, limits, _called(place, model))
+
+
+def _called(place: str, model: Model) -> str:
+    return f"the {place} model ({model.name!r})"
 
 
 def _compared(

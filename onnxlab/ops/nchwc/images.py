@@ -12,6 +12,7 @@ mlas/lib/reorder.cpp.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -52,9 +53,24 @@ from onnxlab.ops.onnx.tensor.shape import depth_to_space_rule, space_to_depth_ru
 from onnxlab.ops.onnx.tensor.vision import grid_sample_rule
 from onnxlab.shapes import Fact, ceil_div
 
+VARIABLE = "ONNXLAB_BLOCK_SIZE"
+"""The environment variable with the channels of a block, for models that do not tell."""
+
+
+def block_size() -> int:
+    """Channels of a block where the model does not tell: what VARIABLE says, else those of this processor.
+
+    Raises:
+        ValueError: VARIABLE is no size that ONNX Runtime has.
+    """
+    stated = os.environ.get(VARIABLE, "")
+    if stated and stated not in map(str, BLOCKS):
+        raise ValueError(f"{VARIABLE}={stated}: expected {' or '.join(map(str, BLOCKS))}")
+    return int(stated) if stated else _block_of_processor()
+
 
 @cache
-def block_size() -> int:
+def _block_of_processor() -> int:
     """Channels of a block on this processor, as ONNX Runtime chooses: 8 on x86 without AVX-512, else 16."""
     features = getattr(np._core._multiarray_umath, "__cpu_features__", {})  # type: ignore[attr-defined]
     x86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")

@@ -101,3 +101,27 @@ def test_blocks_of_two_sizes_are_refused():
     model = onnxlab.Model(proto)
     with pytest.raises(onnxlab.OnnxlabError, match="8 in first, 16 in third"):
         model.run({"x": np.zeros((1, 16, 3, 3), np.float32), "z": np.zeros((1, 8, 3, 3), np.float32)})
+
+
+def test_a_model_that_does_not_tell_its_size_is_doubted_and_may_be_told(monkeypatch):
+    proto, (w0, w1) = two_convolutions(8, 32)
+    x = np.random.default_rng(0).standard_normal((1, 16, 3, 3), np.float32)
+    expected = np.einsum("oc,ncij->noij", w1[..., 0, 0] @ w0[..., 0, 0], x)
+    (doubt,) = [problem for problem in onnxlab.check(proto) if problem.code == "block-size"]
+    assert doubt.severity == "warning"
+    assert "ONNXLAB_BLOCK_SIZE" in doubt.hint
+    monkeypatch.setenv("ONNXLAB_BLOCK_SIZE", "8")
+    np.testing.assert_allclose(onnxlab.Model(proto).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+    monkeypatch.setenv("ONNXLAB_BLOCK_SIZE", "16")
+    assert not np.allclose(onnxlab.Model(proto).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+    monkeypatch.setenv("ONNXLAB_BLOCK_SIZE", "many")
+    with pytest.raises(onnxlab.OnnxlabError, match="ONNXLAB_BLOCK_SIZE=many: expected 8 or 16"):
+        onnxlab.Model(proto).run({"x": x})
+
+
+def test_a_model_that_tells_its_size_is_not_doubted(monkeypatch):
+    proto, _ = two_convolutions(8, 24)
+    assert "block-size" not in [problem.code for problem in onnxlab.check(proto)]
+    monkeypatch.setenv("ONNXLAB_BLOCK_SIZE", "16")
+    model = onnxlab.Model(proto)
+    assert model.run({"x": np.ones((1, 16, 3, 3), np.float32)})["y"].any()
