@@ -44,6 +44,6 @@ class _Facts:
         self._inference = inference
 
     def fact(self, name: str) -> Fact:
-        """What is known of a value of the scope."""
+        """The fact of a value of the scope, by name."""
         value = self._names.get(name)
         return UNKNOWN if value is None else self._inference.fact(value)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -13,6 +14,7 @@ from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.attributes import decode
 
 # attribute of Constant: the array that it stands for
 _PLAIN: dict[str, Any] = {
@@ -54,6 +56,23 @@ def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
         edit.apply(RemoveNode(node.id))
         edit.apply(SetInitializer(scope.id, name, stored, sparse=sparse, ids=ids))
     return graph.values[scope.names[name]]
+
+
+def cast_constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> None:
+    """Replace a Cast of a Constant by an initializer; any other node, and those of functions, stay."""
+    source = graph.values.get(node.inputs[0]) if node.op_type == "Cast" and node.inputs else None
+    maker = graph.nodes[source.producer[0]] if source is not None and source.producer else None
+    if maker is None or not is_constant(maker) or graph.root(graph.scopes[node.scope]).is_function:
+        return
+    name, to = graph.values[node.outputs[0]].name, next(decode(item) for item in node.proto.attribute)
+    kind = onnx.TensorProto.DataType.Value(to) if isinstance(to, str) else to
+    array = tensors.to_array(_stored(graph, maker, name)).astype(dtypes.to_numpy(kind))
+    ids = {name: node.outputs[0]}
+    with graph.edit() as edit:
+        edit.apply(RemoveNode(node.id))
+        edit.apply(SetInitializer(node.scope, name, tensors.from_array(array, name), sparse=False, ids=ids))
+        if not any(value.uses or value.formal_outputs for value in map(graph.values.__getitem__, maker.outputs)):
+            edit.apply(RemoveNode(maker.id))
 
 
 def _stored(graph: ModelGraph, node: NodeRecord, name: str) -> Any:

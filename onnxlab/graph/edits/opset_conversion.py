@@ -13,6 +13,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
 from onnxlab.graph.edit.merging import raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.constants import cast_constant_to_initializer
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
@@ -24,6 +25,9 @@ from onnxlab.graph.protos.renaming import Renaming, nodes_inside
 
 Known = Callable[[int], "np.ndarray[Any, Any] | None"]
 """The elements of a value id, where they are known without running the model."""
+
+_CASTS_TO_INTEGERS = 6
+"""The first version whose Cast onnxruntime has: an integer that stands in a file cannot be made by one before."""
 
 SMALL = 1024
 """Most bytes of an input whose data a conversion gets: axes, sizes, bounds; never weights."""
@@ -65,6 +69,9 @@ def convert_opset(
                     import_opset(graph, edit, "", stop, root)
             changed.update(node.id for node, nodes in plan if _replace(graph, node, nodes))
             reached = stop
+        for node in [*graph.nodes.values()] if version < _CASTS_TO_INTEGERS else ():
+            if node.id not in before or node.id in changed:
+                cast_constant_to_initializer(graph, node)
         raise_ir_version(graph, _ir_version(version))
     return len(changed & before)
 

@@ -17,7 +17,7 @@ from tests.graph.support.models import branches, state
 from tests.ops.base.test_node_cases import RANDOM, ROUNDED_EACH_STEP, array, cases
 from tests.ops.support.interpreter import close
 from tests.support.corpus import Corpus, inputs
-from tests.support.oracle import oracle
+from tests.support.oracle import new_session, oracle
 
 BOTH = onnx.parser.parse_model("""
 <ir_version: 8, opset_import: ["" : 17, "local" : 1]>
@@ -329,3 +329,28 @@ def test_a_body_for_types_that_are_not_known_is_refused() -> None:
     model = Model(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8))
     with pytest.raises(EditError, match="map"):
         model.convert_opset(13)
+
+
+INTEGERS = """<ir_version: 3, opset_import: ["" : 13]> g (float[2, 3] x, bool go) => (float[3, 2] y, int64[2] z) {
+    shape = Constant <value = int64[2] {3, 2}> ()
+    y = Reshape (x, shape)
+    z = If (go) <
+        then_branch = t () => (int64[2] a) { a = Constant <value = int64[2] {3, -2}> () },
+        else_branch = e () => (int64[2] b) { b = Constant <value = int64[2] {0, 9}> () }
+    >
+}"""
+
+
+@pytest.mark.parametrize("ways", [(5,), (6, 5), (8, 5)])
+def test_integer_constants_of_old_versions_are_initializers(ways: tuple[int, ...]) -> None:
+    model = Model(onnx.parser.parse_model(INTEGERS))
+    feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "go": np.array(True)}
+    expected = model.run(feeds)
+    for version in ways:
+        model.convert_opset(version)
+    assert not [node for node in model.graph.nodes.values() if node.op_type in ("Cast", "Constant")]
+    results = new_session(model.to_bytes(), None).run(list(expected), feeds)
+    for array, result in zip(expected.values(), results, strict=True):
+        np.testing.assert_array_equal(result, array)
+    model.undo(to=0)
+    assert model.to_bytes() == Model(onnx.parser.parse_model(INTEGERS)).to_bytes()
