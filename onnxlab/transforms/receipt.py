@@ -80,6 +80,7 @@ class Receipt:
         refused: applications that were taken back: what differed, and for which inputs.
         verdict: the verdict on all applications that stayed.
         note: what limits the verdict, "" where nothing does.
+        unfit: of rules that the user wrote, the places that match and where the replacement cannot stand: why.
     """
 
     applied: tuple[Application, ...] = ()
@@ -88,6 +89,7 @@ class Receipt:
     refused: tuple[RefusedRewrite, ...] = ()
     verdict: Verdict = "not run"
     note: str = ""
+    unfit: tuple[RefusedRewrite, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -100,6 +102,9 @@ class Receipt:
         lines += [f"  {self.note}"] * bool(self.note)
         lines += [f"  {count} × {rule}" for rule, count in self.counts.items()]
         lines += [f"  taken back: {refusal}" for refusal in self.refused]
+        lines += [f"  not applied: {place}" for place in self.unfit[:_SHOWN]]
+        if len(self.unfit) > _SHOWN:
+            lines.append(f"  and {len(self.unfit) - _SHOWN} more places where a rule matches and cannot be applied")
         lines += [f"  lost: {loss}" for loss in self.lost[:_SHOWN]]
         if len(self.lost) > _SHOWN:
             lines.append(f"  and {len(self.lost) - _SHOWN} more lines of documentation and metadata of what went")
@@ -118,4 +123,5 @@ class Receipt:
             ],
             "lost": [{"of": loss.of, "key": loss.key, "text": loss.text} for loss in self.lost],
             "refused": [{"rule": entry.rule, "place": entry.place, "why": entry.why} for entry in self.refused],
+            "unfit": [{"rule": entry.rule, "place": entry.place, "why": entry.why} for entry in self.unfit],
         }

@@ -23,7 +23,7 @@ from onnxlab.limits import FOLDED
 from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 from onnxlab.transforms.metadata_transfer import carry_over, spoken
-from onnxlab.transforms.receipt import Application
+from onnxlab.transforms.receipt import Application, RefusedRewrite
 from onnxlab.transforms.traces import Traces
 from onnxlab.transforms.zero_signs import ZeroSigns
 
@@ -69,6 +69,7 @@ class Rewriting:
         graph: the model.
         options: the limits of the rewrite.
         applied: the applications so far.
+        unfit: by rule and place, why a replacement cannot stand where the rule matches.
         regions: the nodes of each application of a rule, where `options.regions` asks for them.
         traces: the nodes that each application removes and inserts, where `options.traced` asks for them.
         budget: bytes that folding may still add to the model.
@@ -84,6 +85,7 @@ class Rewriting:
         self.options = options or RewriteOptions()
         self.budget = self.options.budget
         self.applied: list[Application] = []
+        self.unfit: dict[tuple[str, str], RefusedRewrite] = {}
         self.regions: list[Any] = []
         self.traces = Traces(graph) if self.options.traced else None
         self.asked = 0

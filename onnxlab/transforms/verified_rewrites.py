@@ -49,6 +49,7 @@ class _Tried:
     nodes: int
     judged: Judgment
     refused: tuple[RefusedRewrite, ...] = ()
+    unfit: tuple[RefusedRewrite, ...] = ()
 
 
 class Rewrite:
@@ -84,7 +85,7 @@ class Rewrite:
             self._refuse()
             before = count_nodes(self._graph)
             tried = self._attempt(replace(self._options, traced=True), keep=False)
-            return Receipt(tried.applied, (before, tried.nodes), tried.lost)
+            return Receipt(tried.applied, (before, tried.nodes), tried.lost, unfit=tried.unfit)
 
     def do(self) -> Receipt:
         """Rewrite the model, without the applications that change an output."""
@@ -106,8 +107,9 @@ class Rewrite:
                     continue
                 if self._trust.accepts(tried.judged):
                     return Receipt(
-                        tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note
-                    )
+                        tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note,
+                        tried.unfit,
+                    )  # fmt: skip
                 if not self._is_rounded:
                     self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
                     options = replace(options, regions=True)  # noise may be large: regions alone amplify little
@@ -145,6 +147,7 @@ class Rewrite:
                     lost(self._said, statements(self._graph)),
                     count_nodes(self._graph),
                     Judgment("not run"),
+                    unfit=tuple(done.unfit.values()) if self._trust.regions else (),  # of rules that users wrote
                 )
                 if self._known and done.applied:
                     tried.judged = verification.judge(self._runs(done), self._known)

@@ -163,3 +163,16 @@ def test_no_times_are_told_where_memory_is_short(path: Path, monkeypatch: pytest
     advice = model.suggest(level="basic")
     assert [(suggestion.rule, suggestion.seconds) for suggestion in advice] == [("relu_again", {})]
     assert advice[0].verdict == "bit equal"
+
+
+def test_a_replacement_that_cannot_stand_says_why(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = onnxlab.load()
+    receipt = model.rewrite("Conv(x, w) => Relu(x)")
+    assert len(receipt.unfit) == 3
+    why = "not applied: Conv(x, w) => Relu(x) at /stem/conv/Conv: it would have the shape [batch, 1, 8, 8], not"
+    assert why in str(receipt)
+    assert receipt.as_dict()["unfit"]
+    assert len(model.rewrite("Conv(x, w) => Relu(x)", dry_run=True).unfit) == 3
+    assert not onnxlab.load().optimize().unfit
+    assert main(["rewrite", str(path), "Neg(x) => Shape(x)"]) == 0
+    assert "not applied: Neg(x) => Shape(x) at Neg#2: it would make int64, not float32" in capsys.readouterr().out

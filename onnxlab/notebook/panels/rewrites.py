@@ -141,5 +141,6 @@ def on_wire(receipt: Receipt) -> JSON:
         "nodes": list(receipt.nodes),
         "verdict": receipt.verdict,
         "refused": [printable(str(refusal)) for refusal in receipt.refused],
+        "unfit": [printable(str(place)) for place in receipt.unfit[:MOST_NEAR]],
         "lost": [printable(str(loss)) for loss in receipt.lost[:MOST_NEAR]],
     }

@@ -91,6 +91,7 @@ class Rewritten(TypedDict):
     nodes: tuple[int, int]
     verdict: Annotated[str, "The verdict of running the model before and after."]
     refused: list[str]
+    unfit: Annotated[list[str], "Places that a rule matches and where its replacement cannot stand: why."]
     lost: list[str]
 
 

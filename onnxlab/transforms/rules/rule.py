@@ -9,6 +9,7 @@ from onnxlab.graph.query.patterns.matcher import CONDITION, Mismatch
 from onnxlab.graph.query.patterns.parser import parse_rule
 from onnxlab.graph.query.patterns.syntax_tree import Name, NodePattern
 from onnxlab.transforms.patterns.rule_match import Match, match
+from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.regions import RegionRecorder
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put
@@ -121,10 +122,14 @@ class Rule:
             return [], "it was refused before"
         computed = self.compute(matched) if self.compute is not None else {}
         if isinstance(computed, str):
+            rewriting.unfit[self.name, place] = RefusedRewrite(self.name, label, computed, value=place)
             return [], computed
         recorder = RegionRecorder(rewriting, matched, self.name) if rewriting.options.regions else None
         nodes, why = put(rewriting, matched, self.replacement, computed)
-        if not why:
+        if why:
+            rewriting.unfit[self.name, place] = RefusedRewrite(self.name, label, why, value=place)
+        else:
+            rewriting.unfit.pop((self.name, place), None)
             if recorder is not None:
                 source = matched.values[self.replacement.name].name if isinstance(self.replacement, Name) else ""
                 rewriting.regions.append(recorder.region(nodes, source))

@@ -350,7 +350,7 @@ def test_integer_constants_of_old_versions_are_initializers(ways: tuple[int, ...
         model.convert_opset(version)
     assert not [node for node in model.graph.nodes.values() if node.op_type in ("Cast", "Constant")]
     results = new_session(model.to_bytes(), None).run(list(expected), feeds)
-    for array, result in zip(expected.values(), results, strict=True):
-        np.testing.assert_array_equal(result, array)
+    for before, result in zip(expected.values(), results, strict=True):
+        np.testing.assert_array_equal(result, before)
     model.undo(to=0)
     assert model.to_bytes() == Model(onnx.parser.parse_model(INTEGERS)).to_bytes()

@@ -102,8 +102,9 @@ export class Rewriting {
       const chosen = rules.length ? rules : chosenRules;
       const done = await this.#app.client.request("rewrite", { level, microsoft, rules: chosen, at, protect, version });
       const back = done.refused.length ? ` Taken back: ${done.refused.join("; ")}.` : "";
+      const unfit = done.unfit.length ? ` Not applied: ${done.unfit.join("; ")}.` : "";
       const lost = done.lost.length ? ` Lost: ${done.lost.join("; ")}.` : "";
-      return `${done.nodes[0]} nodes before, ${done.nodes[1]} now; outputs: ${done.verdict}.${back}${lost}`;
+      return `${done.nodes[0]} nodes before, ${done.nodes[1]} now; outputs: ${done.verdict}.${back}${unfit}${lost}`;
     });
   }
 

@@ -84,6 +84,8 @@ export interface Rewritten {
   /** The verdict of running the model before and after. */
   verdict: string;
   refused: string[];
+  /** Places that a rule matches and where its replacement cannot stand: why. */
+  unfit: string[];
   lost: string[];
 }
 
