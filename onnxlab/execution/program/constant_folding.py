@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Folder:
     def __init__(self, budget: int | None = None) -> None:
         self._budget = budget
         self._lock = fork_safe(threading.Lock())
-        self._next = 0
+        self._tokens = count(1)
         self._now: dict[Any, Folding] = {}
         self._before: dict[Any, Folding] = {}
 
@@ -68,17 +69,13 @@ class Folder:
         """Bytes that may still be kept."""
         budget = int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
         with self._lock:
-            return budget - sum(
-                array.nbytes for folding in self._now.values() for array in list(folding.results.values())
-            )
+            results = [array for folding in self._now.values() for array in list(folding.results.values())]
+        return budget - sum(int(array.nbytes) for array in results)
 
     def of(self, key: Any, holder: Any) -> Folding:
         """The entry of a constant or call, the same as long as the key is the same; it holds `holder`."""
         with self._lock:
-            folding = self._now.get(key) or self._before.get(key)
-            if folding is None:
-                self._next += 1
-                folding = Folding(self._next, holder, {})
+            folding = self._now.get(key) or self._before.get(key) or Folding(next(self._tokens), holder, {})
             self._now[key] = folding
             return folding
 
