@@ -165,6 +165,7 @@ def _session(graph: ModelGraph) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # it writes past Python, into the terminal
         options.intra_op_num_threads = 1  # idle threads spin, which counts as processor time
         providers = ["CPUExecutionProvider"]
         return onnxruntime.InferenceSession(graph.proto.SerializeToString(), options, providers=providers)

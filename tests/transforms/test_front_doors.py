@@ -176,3 +176,10 @@ def test_a_replacement_that_cannot_stand_says_why(path: Path, capsys: pytest.Cap
     assert not onnxlab.load().optimize().unfit
     assert main(["rewrite", str(path), "Neg(x) => Shape(x)"]) == 0
     assert "not applied: Neg(x) => Shape(x) at Neg#2: it would make int64, not float32" in capsys.readouterr().out
+
+
+def test_suggestions_write_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    text = '<ir_version: 3, opset_import: ["" : 6]> g (float[2, 3] x) => (float[2, 3] y) { a = Relu(x) y = Relu(a) }'
+    proto = onnx.parser.parse_model(text)  # onnxruntime warns of so old an opset
+    assert onnxlab.load(proto).suggest()
+    assert capfd.readouterr().err == ""

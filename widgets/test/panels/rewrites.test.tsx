@@ -27,7 +27,16 @@ const ANSWER: Rewrites = {
   nodes: [6, 4],
 };
 const GAIN = { key: "matmul_add", nodes: 2, bytes: 2048, peak: 0, seconds: { numpy: 0.001 }, verdict: "bit equal" };
-const DONE = { version: 1, python: "", applied: 1, nodes: [6, 5], verdict: "bit equal", refused: ["x: no"], lost: [] };
+const DONE = {
+  version: 1,
+  python: "",
+  applied: 1,
+  nodes: [6, 5],
+  verdict: "bit equal",
+  refused: ["x: no"],
+  unfit: ["y: a shape"],
+  lost: [],
+};
 
 /** Answers of a kernel that rewrites, what it was asked, and the marks in the picture. */
 function stubbed(page: Page): { asked: [Method, unknown][]; marks: Partial<Given>; revealed: number[] } {
@@ -78,7 +87,10 @@ test("what all rules would do is marked, then that of a rule, of a place, and no
     "rewrite",
     { level: "basic", microsoft: false, rules: ["matmul_add"], at: 4, protect: [], version: page.store.version },
   ]);
-  assert.equal(page.get("rewrites-said").textContent, "6 nodes before, 5 now; outputs: bit equal. Taken back: x: no.");
+  assert.equal(
+    page.get("rewrites-said").textContent,
+    "6 nodes before, 5 now; outputs: bit equal. Taken back: x: no. Not applied: y: a shape.",
+  );
   page.get("rewrites-none").click();
   await page.settle();
   assert.deepEqual([log.marks.going, log.marks.coming], [[], []]);
