@@ -78,6 +78,7 @@ def of(name: str, warm: bool, patience: float = 180.0) -> Iterator[Line]:
 
 def _settled(calls: list[tuple[float, float]], limit: float) -> float:
     """Seconds until a call and, of the nine that follow, most take no more than the limit, as most do from then on."""
-    quick = [median(seconds for _, seconds in calls[number : number + 9]) <= limit for number in range(len(calls))]
+    firsts = range(max(1, len(calls) - 8))
+    quick = [median(seconds for _, seconds in calls[number : number + 9]) <= limit for number in firsts]
     last = max((number for number, is_quick in enumerate(quick) if not is_quick), default=-1)
-    return calls[last + 1][0] if last + 1 < len(calls) else float("inf")
+    return calls[last + 1][0] if last + 1 < len(quick) else float("inf")
