@@ -22,7 +22,7 @@ _jobs: Queue[Callable[[], None]] = Queue()
 _lock = fork_safe(threading.Lock())
 _thread: threading.Thread | None = None
 
-_SPELL = 1e-3  # seconds of work after which the background thread may rest: it needs the interpreter that runs need
+_SPELL = 1e-3  # seconds after which the background thread may rest again: it needs the interpreter that runs need
 # Ratio of rest to work of the background thread beside a run that it has already held up for `_HOLDING_UP`.
 _REST = 12.0
 _HOLDING_UP = 30e-3  # seconds of background work beside one run after which it rests: until then, both take turns
@@ -30,6 +30,7 @@ _LONGEST_REST = 0.2
 _STRIDE = 16  # items of a loop between two readings of the clock
 _runs: set[object] = set()  # runs under way, but for those of a few milliseconds, which are over soon
 _rested = 0.0  # processor time of the background thread when it last rested
+_looked = 0.0  # time when it last looked at that, which takes longer than most items of a loop
 _beside = 0.0  # seconds that the background thread worked since a run began
 
 # Switch interval of Python's threads, in seconds, while background work is under way (Python's default is 5 ms): NumPy
@@ -55,15 +56,15 @@ def is_here() -> bool:
 
 def rest() -> None:
     """Between two pieces of a job: let a run go on that this, the background thread, has held up for a while."""
-    global _rested, _beside
-    if is_here():
+    global _rested, _beside, _looked
+    if time.perf_counter() - _looked > _SPELL and is_here():
+        _looked = time.perf_counter()
         spent = threads.thread_time() - _rested
-        if spent > _SPELL:
-            _beside += spent
-            count_as_old()  # a full garbage collection stops all threads: for 100 ms with 8,000 nodes in memory
-            if _runs and _beside > _HOLDING_UP:
-                time.sleep(min(_REST * spent, _LONGEST_REST))
-            _rested = threads.thread_time()
+        _beside += spent
+        count_as_old()  # a full garbage collection stops all threads: for 100 ms with 8,000 nodes in memory
+        if _runs and _beside > _HOLDING_UP:
+            time.sleep(min(_REST * spent, _LONGEST_REST))
+        _rested = threads.thread_time()
 
 
 @contextmanager

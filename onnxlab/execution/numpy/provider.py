@@ -50,7 +50,7 @@ class NumpyProvider(Provider):
         """
         scope: ScopeCompiler = view.scope
         steps = [_read(_large(_sized(_step(node, scope), view), view), node, view) for node in paced(part.nodes)]
-        return steps if view.keep else held_wide(steps, part.nodes, part, view)
+        return steps if view.keep or len(steps) == 1 else held_wide(steps, part.nodes, part, view)
 
     def check(self, part: Part, view: PartitionView) -> None:
         """Raise the errors of `compile`, in much less time where the nodes were compiled before."""

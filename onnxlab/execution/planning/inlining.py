@@ -133,9 +133,11 @@ class Flattened:
         if held.outputs[0] != name:
             return self.constant(held.outputs[0])
         last, scope = self._scope.compiler.providers[-1], self._scope
-        alone = PartitionView((held,), frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope)
-        steps: Any = last.compile(Part(last.name, (held,), (), held.outputs), alone)
-        return steps[0].constants[0]
+        step: Any = scope.compiler.steps.get(held) or last.compile(
+            Part(last.name, (held,), (), held.outputs),
+            PartitionView((held,), frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope),
+        )[0]  # fmt: skip
+        return step.constants[0]
 
     def of(self, scope: ScopeNames | None) -> Flattened:
         """This for a scope of the same names and nodes, apart from changed nodes that are not inlined."""
