@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -83,6 +83,10 @@ class Source:
     extra: Any = None
     read_only: str = ""
     uninferred: str = ""
+
+    def with_strings(self, strings: Mapping[str, bytes]) -> "Source":
+        """This source, for a model that also has stand-ins for these strings now."""
+        return replace(self, strings={**strings, **self.strings}) if strings else self
 
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where the file changed or was removed.

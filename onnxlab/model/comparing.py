@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from onnxlab.formats.journals.journal import Journal
 from onnxlab.formats.source import Source
 from onnxlab.model.running import RunnerOwner
 
@@ -25,6 +25,7 @@ class Comparing(RunnerOwner):
 
     _watches: Watches | None
     _source: Source
+    _journal: Journal
 
     @property
     def watches(self) -> Watches:
@@ -120,10 +121,10 @@ class Comparing(RunnerOwner):
         from onnxlab.analysis.diff.patching import patch
         from onnxlab.model.viewable_diffs import ModelDiff
 
-        missing = patch(self.graph, diff, strict=strict)
-        if isinstance(diff, ModelDiff) and (strings := diff.models()[1]._source.strings):
-            # a slot of `Saving`, which Model derives from, too
-            self._source = replace(self._source, strings={**strings, **self._source.strings})  # type: ignore[misc]
+        strings = diff.models()[1]._source.strings if isinstance(diff, ModelDiff) else {}
+        with self._journal.bringing(strings):
+            missing = patch(self.graph, diff, strict=strict)
+        self._source = self._source.with_strings(strings)  # type: ignore[misc]  # a slot of `Saving`, a base of Model
         return missing
 
     def hunt(

@@ -194,7 +194,10 @@ class Files(WeightFiles):
         if which is None and not self._model._recoverable:
             raise EditError("no edits of this file are waiting to be recovered")
         chosen = which or self._model._recoverable[-1]
-        steps = recovery.replay(self._model.graph, chosen)
+        strings = recovery.strings(chosen)
+        with self._model._journal.bringing(strings):
+            steps = recovery.replay(self._model.graph, chosen)
+        self._model._source = self._model._source.with_strings(strings)
         if self._model._journal.is_whole:  # the journal has all edits now
             self.discard(chosen)
         return steps

@@ -12,6 +12,7 @@ from onnxlab.errors import SaveWarning
 from onnxlab.formats import foreign
 from onnxlab.formats.report import differences
 from onnxlab.notebook.session.session import Session
+from tests.formats.journals import crash, reopened
 
 
 def model() -> onnx.ModelProto:
@@ -174,3 +175,21 @@ def test_text_says_that_it_holds_stand_ins(tmp_path: Path) -> None:
     with pytest.warns(SaveWarning, match=r"a text holds UTF-8 only, so it has '\\\\xff' as shown here"):
         onnxlab.load(spoilt("h")).save(tmp_path / "model.textproto")
     assert onnxlab.load(tmp_path / "model.textproto").value(r"\xff")
+
+
+def test_strings_that_a_patch_brings_survive_a_crash(tmp_path: Path) -> None:
+    path = onnxlab.Model(model()).save(tmp_path / "m.onnx")
+    opened, other = onnxlab.load(path), onnxlab.load(spoilt("NODE_DOC", "KEY"))
+    opened.patch(onnxlab.diff(opened, other))
+    opened.nodes[1].doc_string = "more"
+    expected = opened.to_bytes()
+    assert b"\xff" in expected
+    assert rb"\xff" not in expected
+    crash(opened)
+    again = reopened(path)
+    assert again.files.recover() == 2
+    assert again.to_bytes() == expected
+    crash(again)
+    third = reopened(path)
+    assert third.files.recover() == 2
+    assert third.to_bytes() == expected

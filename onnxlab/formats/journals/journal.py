@@ -28,7 +28,7 @@ import time
 import warnings
 import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +157,7 @@ class Journal:
         self._graph = weakref.ref(graph)
         self._holder = _Holder()
         self._pid = os.getpid()
+        self._strings: Mapping[str, bytes] = {}
         weakref.finalize(graph, self._holder.at_end)
         self.begin(source)
 
@@ -178,6 +179,15 @@ class Journal:
     def is_whole(self) -> bool:
         """Whether every edit since the model was loaded or saved is on the disk."""
         return self._active and not self._holder.waiting
+
+    @contextlib.contextmanager
+    def bringing(self, strings: Mapping[str, bytes]) -> Iterator[None]:
+        """Note with the edits made meanwhile what the stand-ins that they bring stand for; see `foreign`."""
+        self._strings = strings
+        try:
+            yield
+        finally:
+            self._strings = {}
 
     # -- what ModelGraph calls ----------------------------------------------------------------------------------------
 
@@ -206,6 +216,8 @@ class Journal:
         head = {"kind": kind if marker else "edit", "label": label, "time": time.time()}
         if origin is not None:
             head["by_hand"] = self._holder.by_hand = True
+        if self._strings:
+            head["strings"] = {stand_in: text.hex() for stand_in, text in self._strings.items()}
         self._write(frame(*change_codec.parts(head, [] if marker else list(notes))))
         if not marker:
             self._undoable, self._redoable = (self._undoable + 1 if kind == "edit" else 0), 0

@@ -26,6 +26,7 @@ class JournalStep:
         by_hand: whether the edit was made in a view, or recovered.
         sha256: the digest of the saved file.
         notes: the changes of an edit.
+        strings: the bytes, in hexadecimal digits, of stand-ins for strings that are no UTF-8 which an edit brings.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class JournalStep:
     by_hand: bool
     sha256: str
     notes: list[change_codec.Note]
+    strings: Mapping[str, str] = field(default_factory=dict)
 
     def timeless(self) -> bytes:
         """The step without its time, for comparison with a step of another run."""
@@ -88,7 +90,12 @@ def _step(record: bytes) -> JournalStep:
         raise ValueError(f"there is no step of kind {kind!r:.80} and label {label!r:.80}")
     if not isinstance(time, int | float) or not math.isfinite(time) or not 0 <= time < _LATEST:
         raise ValueError(f"{time!r:.80} is no time")
-    return JournalStep(kind, label, float(time), bool(head.get("by_hand")), sha256, notes)
+    strings = head.get("strings", {})
+    if not isinstance(strings, dict) or not all(isinstance(text, str) for text in strings.values()):
+        raise ValueError(f"{strings!r:.80} are no strings with what they stand for")
+    for text in strings.values():
+        bytes.fromhex(text)  # ValueError
+    return JournalStep(kind, label, float(time), bool(head.get("by_hand")), sha256, notes, strings)
 
 
 def _count(step: JournalStep, done: list[str], undone: list[str]) -> None:

@@ -109,6 +109,16 @@ def replay(graph: "ModelGraph", recovery: Recovery) -> int:
         raise LoadError(f"the journal {recovery.path} cannot be read: {error.strerror or error}") from error
 
 
+def strings(recovery: Recovery) -> dict[str, bytes]:
+    """Stand-ins for strings that are no UTF-8 which the edits of a journal bring, and the bytes that they stand for."""
+    try:
+        contents = _contents(recovery.path)
+    except OSError:  # of which `replay` tells
+        contents = None
+    steps = contents.steps if contents is not None else ()
+    return {stand_in: bytes.fromhex(text) for step in steps for stand_in, text in step.strings.items()}
+
+
 @contextlib.contextmanager
 def _all_kept(graph: "ModelGraph") -> Iterator[None]:
     """Keep every edit in the history meanwhile, since the journal may undo any of them."""
