@@ -13,7 +13,6 @@ import importlib
 import operator
 from collections.abc import Collection, Mapping, MutableMapping
 from copy import copy
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -143,7 +142,7 @@ class NumbaProvider(Provider):
             replaced = {name: now.constant(name) for name in names if name in constants}
             return self._region(later, now, known, {**constants, **replaced})
 
-        return replace(region.compiled_part(), again=again)
+        return region.compiled_part(again)
 
 
 class _Claims:

@@ -97,10 +97,10 @@ class Region:
         self._tier: Tier[Any] = Tier()
         self._tier.took[None] = 0.0  # the first plan is made at once where others have packed its constants
 
-    def compiled_part(self) -> CompiledPart:
-        """The region as programs run it. It needs BLAS only where NumPy runs it."""
+    def compiled_part(self, again: Callable[..., CompiledPart | None]) -> CompiledPart:
+        """The region as programs run it; `again` makes it after an edit. It needs BLAS only where NumPy runs it."""
         return CompiledPart(self, self.quick, self.bound, self.repeat, self.places, self.look, self.shares, self.state,
-                            self.ready, own_threads=True)  # fmt: skip
+                            self.ready, again, own_threads=True)  # fmt: skip
 
     def ready(self, arrays: Sequence[Any]) -> None:
         """Make the plan for arrays like these; where one is not known (None) or no plan can be made, NumPy's steps."""
