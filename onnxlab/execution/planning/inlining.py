@@ -132,8 +132,8 @@ class Flattened:
             return self._initializer(name if held is None else held)
         if held.outputs[0] != name:
             return self.constant(held.outputs[0])
-        last, scope = self._scope.compiler.providers[-1], self._scope
-        step: Any = scope.compiler.steps.get(held) or last.compile(
+        scope: Any = self._scope
+        step = scope.compiler.steps.get(held) or (last := scope.compiler.providers[-1]).compile(
             Part(last.name, (held,), (), held.outputs),
             PartitionView((held,), frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope),
         )[0]  # fmt: skip
