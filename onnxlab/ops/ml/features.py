@@ -139,14 +139,14 @@ def imputer(
 
     def impute(x: Array) -> Array:
         old, new = replacing(x.dtype)
-        return np.where(x != x if of_nan and x.dtype.kind == "f" else x == old, _for_features(new, x), x)
+        return np.where(x != x if of_nan and x.dtype.kind == "f" else x == old, for_features(new, x.shape), x)
 
     return impute
 
 
-def _for_features(new: Array, x: Array) -> Array:
+def for_features(new: Array, shape: Sequence[int]) -> Array:
     """The value for each feature, or for all; only the first of a list that has another length than the features."""
-    return new if x.ndim and x.ndim <= 2 and len(new) == x.shape[-1] else new[:1]
+    return new if shape and len(shape) <= 2 and len(new) == shape[-1] else new[:1]
 
 
 @kernel("FeatureVectorizer", domain=DOMAIN)

@@ -11,8 +11,8 @@ _AT_LEAST = {
 }  # fmt: skip
 """Least values by attribute, for all operators."""
 
-_BESIDES = frozenset((("Pad", "pads"),))
-"""(operator, attribute) to which these least values do not apply, since the attribute has another meaning."""
+_BESIDES = frozenset((("Pad", "pads"), ("Imputer", "replaced_value_float")))
+"""(operator, attribute) for which these least values, or NaN, have another meaning."""
 
 _FLOATS = (dtypes.FLOAT, dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.DOUBLE)
 
@@ -34,7 +34,7 @@ def unfit(node: NodeView) -> str:
             least = _AT_LEAST[name]
             if any(not number >= least for number in (value if isinstance(value, (list, tuple)) else (value,))):
                 return f"{name} is {value}, expected {least} at least"
-        elif isinstance(value, float) and value != value:
+        elif isinstance(value, float) and value != value and (node.op_type, name) not in _BESIDES:
             return f"{name} is not a number"
         elif (allowed := _ONE_OF.get((node.op_type, name))) is not None and value not in allowed:
             return f"{name} is {value!r}"

@@ -146,6 +146,15 @@ def test_features(rng, norm):
     both(made("Scaler", feeds, 1, offset=[0.5], scale=[2.0]), feeds)
 
 
+@pytest.mark.parametrize("old", [np.nan, 0.0, 0.1])
+@pytest.mark.parametrize("new", [[0.5], [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0]])
+def test_imputed_features(rng, old, new):
+    feeds = {"x": normal(rng, 33, 5)}
+    feeds["x"][rng.random((33, 5)) < 0.3] = np.nan
+    feeds["x"][rng.random((33, 5)) < 0.3] = old
+    both(made("Imputer", feeds, 1, imputed_value_floats=new, replaced_value_float=old), feeds)
+
+
 @pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
 @pytest.mark.parametrize(("transform", "number"), [(0, np.float32), (1, np.float32), (2, np.float32), (0, np.float64)])
 def test_tree_ensemble_of_version_5(aggregate, transform, number):
@@ -169,6 +178,21 @@ def test_tree_ensemble_of_version_5(aggregate, transform, number):
     del model.opset_import[2]
     model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
     check(model, {"x": x}, 1e-6 if number == np.float32 else 1e-15)
+
+
+def test_an_unknown_comparison_is_left_to_numpy():
+    x, recipe = np.float32([[0.0], [1.0]]), Recipe(21)
+    y = recipe.node(
+        "TreeEnsemble", recipe.input("x", x), domain="ai.onnx.ml", n_targets=1, tree_roots=[0], nodes_featureids=[0],
+        nodes_splits=numpy_helper.from_array(np.float32([0.5]), "splits"),
+        nodes_modes=numpy_helper.from_array(np.array([200], np.uint8), "modes"),
+        nodes_truenodeids=[0], nodes_trueleafs=[1], nodes_falsenodeids=[1], nodes_falseleafs=[1],
+        leaf_targetids=[0, 0], leaf_weights=numpy_helper.from_array(np.float32([1, 2]), "weights"),
+    )  # fmt: skip
+    model = recipe.model(y)
+    del model.opset_import[2]
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
+    check(model, {"x": x}, compiled=False)
 
 
 @pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])

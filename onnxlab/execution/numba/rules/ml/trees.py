@@ -1,4 +1,4 @@
-"""ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are left to NumPy."""
+"""ai.onnx.ml: tree ensembles, linear models, features. Labels that are strings are left to NumPy."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from onnxlab.execution.numba.rules.onnx.rows import emit_rows
 from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.ml.features import for_features
 from onnxlab.ops.ml.forest import LEAF, Forest, grow, planted
 from onnxlab.ops.ml.trees import are_one, threshold_of
 
@@ -109,8 +110,10 @@ def _nodes(forest: Forest, heads: Array) -> tuple[Array, int]:
     size, last = nodes.itemsize * nodes.shape[1], number.itemsize // 4
     if max(nodes.nbytes, int(heads.max(initial=0))) >= _MOST:
         raise UnbindableError(f"{len(heads)} nodes")
-    nodes[:-1, 0], nodes[:-1, 1], nodes[:-1, 2] = heads, forest.false * size, forest.true * size
-    nodes[-1, 1:3] = len(heads) * size
+    places, leaves = np.arange(len(heads) + 1), forest.modes == LEAF
+    nodes[:-1, 0], nodes[:, 1:3] = heads, places[:, None] * size
+    for column, following in ((1, forest.false), (2, forest.true)):
+        nodes[:-1, column] = np.where(leaves, places[:-1], following) * size
     splits = np.nan_to_num(forest.values.astype(number), nan=0.0, posinf=np.inf, neginf=-np.inf)
     nodes[:-1, -last:] = splits.view(np.int32).reshape(-1, last)
     return nodes, size
@@ -118,6 +121,8 @@ def _nodes(forest: Forest, heads: Array) -> tuple[Array, int]:
 
 def _checked(forest: Forest, x: View) -> None:
     """Check features, numbers and the end of each tree, because the kernel trusts them."""
+    if not 0 <= int(forest.modes.min(initial=LEAF)) <= int(forest.modes.max(initial=LEAF)) <= LEAF:
+        raise UnbindableError("a mode that is not there")
     inner = forest.modes != LEAF
     for numbers in (forest.roots, forest.true[inner], forest.false[inner]):
         if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(forest.modes):
@@ -332,6 +337,22 @@ def scaler(binder: Binder, node: NodeView) -> None:
         for name, default in (("offset", (0.0,)), ("scale", (1.0,)))
     )
     binder.put(node.outputs[0], chain("mul", chain("sub", binder.operand(node.inputs[0]), offset), scale))
+
+
+def _imputer_accept(node: NodeView, view: StaticFacts) -> str:
+    if not node.attributes.get("imputed_value_floats"):
+        return "imputed values that are no floats"
+    return accept_scores(node, view)
+
+
+@rule("Imputer", domain=DOMAIN, accept=_imputer_accept)
+def imputer(binder: Binder, node: NodeView) -> None:
+    """Lower Imputer."""
+    x, old = binder.floats(node.inputs[0]), node.attributes.get("replaced_value_float", 0.0)
+    values = np.asarray(node.attributes["imputed_value_floats"], np.float32)
+    new = constant_view(for_features(values, x.shape))
+    same = chain("equal", x, x) if old != old else chain("equal", x, float(np.float32(old)))
+    binder.put(node.outputs[0], chain("where", same, x, new) if old != old else chain("where", same, new, x))
 
 
 @rule("Normalizer", domain=DOMAIN, accept=accept_scores)

@@ -51,7 +51,10 @@ def _is_large(name: str, view: StaticFacts) -> bool:
 
 
 def integer_cast(node: NodeView, view: StaticFacts) -> str:
-    """The reason why a Cast is none of integers that is taken: from int32, int64 or bool, or from float32 to bool."""
+    """The reason why a Cast is none that is taken: from int32, int64 or bool, or from float32 to int64 or bool.
+
+    What NaN and numbers beyond int64 become is left open by C; processors do as NumPy for int64, not for int32.
+    """
     to, fact = node.attributes.get("to"), view.fact(node.inputs[0])
     source = fact.dtype if isinstance(fact, TensorFact) else None
     if to not in _CAST_TO or _is_large(node.outputs[0], view) or not isinstance(fact, TensorFact) or fact.shape is None:
@@ -59,7 +62,7 @@ def integer_cast(node: NodeView, view: StaticFacts) -> str:
     if (
         source in KINDS[:2]
         or (source == np.bool_ and to != dtypes.FLOAT)
-        or (source == np.float32 and to == dtypes.BOOL)
+        or (source == np.float32 and to in (dtypes.BOOL, dtypes.INT64))
     ):
         return ""
     return f"a cast of {source}"
