@@ -12,12 +12,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import exp, log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 
+import onnxlab
+from bench import made, networks, small_models
 from bench.measure import Figure, Line
 from tests.support.corpus import NAMES, inputs, path
 
@@ -77,30 +82,59 @@ print(json.dumps([peak(lambda: session.run(None, feeds))]))
 """
 
 
-def rows() -> Iterator[Line]:
-    """A line for each model of the corpus that onnxruntime runs, and the means."""
+Feeds = dict[str, np.ndarray[Any, Any]]
+
+
+def rows(names: Sequence[str] = ()) -> Iterator[Line]:
+    """A line for each of the named models that onnxruntime runs, and the means; by default for all."""
     ratios: dict[str, list[float]] = {"compiled": [], "NumPy alone": []}
-    for name in NAMES:
-        try:
-            lines = [*of(name, ratios)]
-        except subprocess.CalledProcessError as error:  # a model that onnxruntime's Python interface does not take
-            print(f"left out {name}: {error.stderr[-200:]}", file=sys.stderr)
-            continue
-        yield from lines
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in cases(Path(folder)).items():
+            if names and name not in names:
+                continue
+            try:
+                lines = [*of(name, *make(), ratios)]
+            except subprocess.CalledProcessError as error:  # a model that onnxruntime's Python interface does not take
+                print(f"left out {name}: {error.stderr[-200:]}", file=sys.stderr)
+                continue
+            yield from lines
     for how, limit in (("compiled", 1.3), ("NumPy alone", 3.0)):
         mean = exp(sum(map(log, ratios[how])) / max(1, len(ratios[how])))
         yield Figure(f"peak of a run to onnxruntime's, {how}, in the mean", mean, at_most=limit,
                      note=f"of {len(ratios[how])} models; the worst {max(ratios[how]):.3g}")  # fmt: skip
 
 
-def of(name: str, ratios: dict[str, list[float]]) -> Iterator[Line]:
+def cases(folder: Path) -> dict[str, Callable[[], tuple[Path, Feeds]]]:
+    """Makers of the file and the feeds of each model: of the corpus, in full width, made up for other measurements."""
+
+    def saved(name: str, make: Callable[[], tuple[onnx.ModelProto, Feeds]]) -> tuple[Path, Feeds]:
+        model, feeds = make()
+        onnx.save(model, folder / f"{name}.onnx")
+        return folder / f"{name}.onnx", feeds
+
+    def of_corpus(name: str) -> tuple[Path, Feeds]:
+        return path(name), inputs(name, path(name))
+
+    def made_up(name: str) -> tuple[Path, Feeds]:
+        return made.path(name), onnxlab.load(made.path(name)).sample_inputs()
+
+    new = {"ResNet-50": lambda: (networks.resnet50(), networks.picture()),
+           "BERT-base": lambda: (networks.bert_base(), networks.words()), **small_models.CASES}  # fmt: skip
+    return {
+        **{name: partial(of_corpus, name) for name in NAMES},
+        **{name: partial(saved, name, make) for name, make in new.items()},
+        **{name: partial(made_up, name) for name in made.MADE},
+    }
+
+
+def of(name: str, model: Path, feeds: Feeds, ratios: dict[str, list[float]]) -> Iterator[Line]:
     """The lines of one model; ratios of those that count are appended."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "feeds.npz"
-        np.savez(file, **inputs(name, path(name)))  # type: ignore[arg-type]
-        (theirs,) = _told(_THEIRS, name, file, "")
+        np.savez(file, **feeds)  # type: ignore[arg-type]
+        (theirs,) = _told(_THEIRS, model, file, "")
         for how, side in (("compiled", "usual"), ("NumPy alone", "numpy")):
-            began, hot, held = _told(_OURS, name, file, side)
+            began, hot, held = _told(_OURS, model, file, side)
             ratio = max(hot - held, 1) / max(theirs, 1)
             if theirs >= _LEAST:
                 ratios[how].append(max(ratio, 1e-2))
@@ -109,7 +143,7 @@ def of(name: str, ratios: dict[str, list[float]]) -> Iterator[Line]:
             yield Figure(f"{name}, peak of a run to onnxruntime's, {how}", ratio, note=note)
 
 
-def _told(script: str, name: str, file: Path, side: str) -> list[int]:
-    command = [sys.executable, "-c", script, str(path(name)), str(file), side]
+def _told(script: str, model: Path, file: Path, side: str) -> list[int]:
+    command = [sys.executable, "-c", script, str(model), str(file), side]
     environment = os.environ | _ENVIRONMENT
     return list(json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout))

@@ -11,8 +11,7 @@ Files:
                        comes from the store.
     node_selection     Selections of nodes to run: the values that they make, and those that they read from the rest
                        of the graph.
-    noted_runs         Runs that keep no more than their inputs and the borders of parts: noted for the store, and
-                       timed.
+    noted_runs         Runs that keep no more than their inputs and the borders of parts: noted for the store.
     progress_bar       A progress bar in the terminal, for runs of more than a second: tqdm's, where that is
                        installed.
     provider_names     Providers by the names that users give them: "numpy", "numba", "onnxruntime".

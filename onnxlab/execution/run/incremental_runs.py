@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 from onnxlab.execution.base.array_memory import copied, same
@@ -93,28 +92,20 @@ class IncrementalRunner:
         with self._graph.lock:
             compiler = self._programs.current()
             state = self._store.current()
-        if not state.arrays or not (request.again or state.stale):
-            return None
-        return (compiler, state) if self.expected(compiler, state, arrays, request.names) <= seconds else None
-
-    def expected(
-        self, compiler: Compiler, state: StoreState, arrays: Mapping[str, Any], names: tuple[str, ...]
-    ) -> float:
-        """Seconds that `run` would take by what its nodes took before; infinite if some never ran, or feeds differ."""
-        ids = compiler.ids
-        for name, array in arrays.items():
-            value = ids[name]
-            if value not in state.arrays or not same(state.arrays[value], array):
-                return inf
-        if all(state.fresh(ids[name]) for name in names):
-            return 0.0
-        if (compiler.providers, (tuple(arrays), names, True)) not in compiler.steps.programs:
-            return inf
-        program = self._programs.program(compiler, arrays, names, keep=True)
+        ids, names, known = compiler.ids, request.names, state.arrays
         fed = {ids[name]: array for name, array in arrays.items()}
+        if not known or not (request.again or state.stale):
+            return None
+        if not all(value in known and same(known[value], array) for value, array in fed.items()):
+            return None
+        if all(state.fresh(ids[name]) for name in names):
+            return compiler, state
+        if (compiler.providers, (tuple(arrays), names, True)) not in compiler.steps.programs:
+            return None  # some nodes never ran
+        program = self._programs.program(compiler, arrays, names, keep=True)
         stale = state.stale if state.stale.isdisjoint(fed) else state.stale - fed.keys()
-        frame = program.frame(arrays.values())
-        return plan_of(compiler, program).select(program, state, stale, frame).expected(state.seconds)
+        selection = plan_of(compiler, program).select(program, state, stale, program.frame(fed.values()))
+        return (compiler, state) if selection.expected(state.seconds) <= seconds else None
 
     def completed(
         self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from onnxlab.execution.base.array_memory import at_most, buffers, differs, freeze, same, total
+from onnxlab.execution.base.array_memory import at_most, differs, freeze, same, total
 from onnxlab.execution.base.value_store import StoreState
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_observers import Position
 
 _GONE = object()  # in the place of an array that is not kept
-_AT_ONCE = 16  # arrays that are let go before what is left is counted
+_AT_ONCE = 16  # arrays that are let go at once
 
 
 class Recorder:
@@ -39,8 +39,7 @@ class Recorder:
         self.seconds: dict[int, float] = {}
         self._computed = {*supplied}
         self._arrays = {**supplied}
-        self._nbytes = total(supplied.values())  # an upper bound until the sum exceeds the budget
-        self._held: dict[int, int] | None = None  # from then on: {id: bytes} of the kept buffers
+        self._nbytes = total(supplied.values())  # an upper bound
         self._dead: list[int] = []  # slots that are needed no more, oldest first
         self._reads_changes = False
 
@@ -69,7 +68,7 @@ class Recorder:
         freeze(arrays)
         self._computed.update([self._values[slot] for slot in instruction.results if slot > 0])
         self._dead += instruction.drop
-        self._nbytes += at_most(arrays) if self._held is None else self._further(arrays)
+        self._nbytes += at_most(arrays)
         return self._given_up() if self._nbytes > self._budget else ()
 
     def _is_another(self, value: int, array: Any) -> bool:
@@ -79,28 +78,17 @@ class Recorder:
             return self._reads_changes or value in self._state.dirty or value not in self._state.seconds
         return differs(old, array) or not same(old, array)
 
-    def _further(self, arrays: Iterable[Any]) -> int:
-        """Bytes of the buffers of arrays that are not counted yet."""
-        assert self._held is not None
-        further = {key: nbytes for key, nbytes in buffers(arrays).items() if key not in self._held}
-        self._held.update(further)
-        return sum(further.values())
-
     def _given_up(self) -> list[int]:
         """Slots of values that no step needs any more, oldest first, until the rest fits."""
         dropped: list[int] = []
-        self._recount()
+        self._nbytes = total(self._arrays.values())
         while self._dead and self._nbytes > self._budget:
-            slot = self._dead.pop(0)
-            self._arrays.pop(self._values[slot], None)
-            dropped.append(slot)
-            if len(dropped) % _AT_ONCE == 0 or not self._dead:
-                self._recount()
+            slots, self._dead = self._dead[:_AT_ONCE], self._dead[_AT_ONCE:]
+            for slot in slots:
+                self._arrays.pop(self._values[slot], None)
+            dropped += slots
+            self._nbytes = total(self._arrays.values())
         return dropped
-
-    def _recount(self) -> None:
-        self._held = buffers(self._arrays.values())
-        self._nbytes = sum(self._held.values())
 
     def state(self, stale: frozenset[int]) -> StoreState:
         """The state after the run; `stale` are the values that were stale when it began, also by changed inputs."""

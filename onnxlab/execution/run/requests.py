@@ -62,9 +62,8 @@ class RunRequest:
     @property
     def is_like_others(self) -> bool:
         """Whether a later run of the same key may do without the checks of this one: its feeds went in as they were."""
-        same = self.unchecked.keys() == self.arrays.keys()
-        same = same and all(self.arrays[name] is array for name, array in self.unchecked.items())
-        return self.plain and not self.inner and same
+        same = all(self.unchecked.get(name) is array for name, array in self.arrays.items())
+        return self.plain and not self.inner and same and len(self.unchecked) == len(self.arrays)
 
     def picked(self, results: dict[str, Any]) -> dict[str, Any]:
         """The results that were asked for, in that order."""

@@ -41,7 +41,7 @@ from onnxlab.execution.program.run_observers import BorderValues, HandedValues, 
 from onnxlab.execution.run.fast_path import Specialization, owned, run_key
 from onnxlab.execution.run.incremental_runs import IncrementalRunner
 from onnxlab.execution.run.node_selection import nodes_of_main, select
-from onnxlab.execution.run.noted_runs import NotedRuns
+from onnxlab.execution.run.noted_runs import note, note_short
 from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
 from onnxlab.execution.run.requests import Keep, Requests, RunRequest, asked
@@ -49,9 +49,9 @@ from onnxlab.execution.run.values_on_demand import ValuesOnDemand
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
-from onnxlab.shapes import Fact
 
 _OTHERS = 8
+_TIMED = 64  # sets of feeds and outputs whose runs are timed
 
 
 class Runner:
@@ -90,14 +90,10 @@ class Runner:
         self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self)
         self.value = self.on_demand.value
         self._incremental = IncrementalRunner(graph, self.store, self.programs)
-        self._noted = NotedRuns(self.store)
+        self._seconds: Lru[tuple[tuple[str, ...], tuple[str, ...]], float] = Lru("times of runs", _TIMED)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
         self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
         self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
-
-    def _doubt(self) -> None:
-        """Run all nodes again: custom operators were registered or removed."""
-        self.store.invalidate_all()
 
     def by(self, providers: Sequence[str | Provider] | None, threads: int = 1, patient: bool = False) -> Programs:
         """The programs of the graph by these providers, made once; default: the usual ones.
@@ -123,7 +119,8 @@ class Runner:
         return self.by(None, threads, patient=True) if self.compiles else self.by(("numpy",), threads)
 
     def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
-        check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # weak: this runner holds the programs
+        # weak: this runner holds the programs; all nodes run again where custom operators are registered or removed
+        check, doubt = self._requests.check_missing, WeakMethod(self.store.invalidate_all)
         return Programs(self.graph, providers, threads, self._fact, check, doubt, patient, self._facts)
 
     def last_inputs(self) -> dict[str, Any]:
@@ -131,10 +128,6 @@ class Runner:
         with self.graph.lock:
             compiler = self.programs.current()
             return self._requests.last_inputs(compiler, self.store.current())
-
-    def declared(self, value: int) -> Fact:
-        """The type that the file declares for a value; UNKNOWN where it declares none."""
-        return self._requests.declared(value)
 
     def invalidate(self, commit: GraphCommit) -> None:
         """Mark the values that depend on an edit as no longer fresh. To be registered as a follower of the graph."""
@@ -219,7 +212,7 @@ class Runner:
         results, border = specialized.run(feeds, bool(keep))
         if keep:
             program, seconds = specialized.program, specialized.seconds
-            self._noted.note_short(compiler, program, feeds.values(), border, results, seconds)
+            note_short(self.store, compiler, program, feeds.values(), border, results, seconds)
         return results
 
     def _requested(
@@ -245,7 +238,7 @@ class Runner:
         if request.is_kept:  # arrays that are kept already are found to be the same without comparing them again
             arrays = {name: old if same(old := state.arrays.get(compiler.ids[name]), new) else new
                       for name, new in arrays.items()}  # fmt: skip
-            cheaper = self._incremental.cheaper(request, arrays, self._noted.seconds(tuple(arrays), names))
+            cheaper = self._incremental.cheaper(request, arrays, self._seconds.get((tuple(arrays), names), 0.0))
             if cheaper is not None:
                 return request.picked(self._incremental.run(*cheaper, arrays, names, call))
         if request.keep and not (request.is_of_inputs or request.inner):
@@ -258,8 +251,9 @@ class Runner:
         border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
         results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
-            self._noted.note(request.compiler, program, arrays.values(), border.in_order(), results, state.arrays)
-        self._noted.ran(program)
+            note(self.store, request.compiler, program, arrays.values(), border.in_order(), results, state.arrays)
+        if PACE in program.notes:
+            self._seconds.keep((program.feeds, program.outputs), program.notes[PACE][1])
         owner.fallbacks.ran((tuple(arrays), names, False), program)
         owner.ran = program
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting

@@ -6,7 +6,7 @@ values it goes on node by node. The way to a value is determined once per progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -31,17 +31,12 @@ class Look:
     Attributes:
         inner: parts, and {name: dtype in the model} of the values inside of each that are computed first.
         program: from these and the known values to the value; None where it is one of these.
+        begins: names of the known values that the look begins with.
     """
 
     inner: tuple[tuple[Instruction, Mapping[str, Any]], ...]
     program: Program | None
-
-    def serves(self, known: Mapping[str, Any]) -> bool:
-        """Whether all values that the look begins with are known."""
-        reads = [name for instruction, _ in self.inner for name in instruction.step.inputs]
-        inside = {name for _, names in self.inner for name in names}
-        reads += [] if self.program is None else [name for name in self.program.feeds if name not in inside]
-        return all(map(known.__contains__, reads))
+    begins: tuple[str, ...]
 
 
 def looked_at(
@@ -59,11 +54,11 @@ def looked_at(
     """
     notes: dict[Any, Any] = run.program.notes
     look: Look | None = notes.get(("look", name))
-    if look is None or not look.serves(run.known):
+    if look is None or not all(map(run.known.__contains__, look.begins)):
         look = notes["look", name] = _look(run, compiler, name, program_of)
     values: dict[str, Any] = {}
     # facts are inferred here, as a worker may not do it
-    parts = [(instruction, (room and typed(compiler, _all(instruction, compiler, room))) or dtypes)
+    parts = [(instruction, (room and _all(instruction, compiler, room)) or dtypes)
              for instruction, dtypes in look.inner]  # fmt: skip
 
     def work() -> None:
@@ -89,7 +84,9 @@ def _look(run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf) ->
         if read in inside:
             instruction, dtype = inside[read]
             chosen.setdefault(id(instruction), (instruction, {}))[1][read] = dtype
-    return Look((*chosen.values(),), None if name in inside else program_of(tuple(nearest), (name,)))
+    begins = [read for read in nearest if read not in inside]
+    begins += [read for instruction, _ in chosen.values() for read in instruction.step.inputs]
+    return Look((*chosen.values(),), None if name in inside else program_of(tuple(nearest), (name,)), tuple(begins))
 
 
 def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> dict[str, Any]:
@@ -109,14 +106,12 @@ def typed(compiler: Compiler, names: Iterable[str]) -> dict[str, Any]:
     return {name: dtype for name, dtype in dtypes.items() if dtype is not None}
 
 
-def _all(instruction: Instruction, compiler: Compiler, room: int) -> Sequence[str]:
-    """All values inside of a part, none where they are known to take more than `room` bytes."""
-    part = instruction.step.part
-    assert part is not None
-    names = [name for name in part.names if name in compiler.ids]
-    sizes = [compiler.fact(compiler.ids[name]).nbytes() for name in names]
+def _all(instruction: Instruction, compiler: Compiler, room: int) -> dict[str, Any]:
+    """{name: dtype} of all values inside of a part, none where they are known to take more than `room` bytes."""
+    names = instruction.step.part.names if instruction.step.part is not None else ()
+    sizes = [compiler.fact(compiler.ids[name]).nbytes() for name in names if name in compiler.ids]
     known = [size for size in sizes if isinstance(size, int)]
-    return names if len(known) == len(sizes) and sum(known) <= room else []
+    return typed(compiler, names) if len(known) == len(sizes) and sum(known) <= room else {}
 
 
 def _read(run: LastRun, instruction: Instruction, dtypes: Mapping[str, Any], call: Call) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Guards:
         copy[...] = array
         return copy
 
-    def lay_out(self, buffers):
+    def lay_out(self, buffers, over=()):
         """Each value of the arena by itself."""
         total, holes = 0, []
         for buffer in buffers:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.region.region import Region
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import Call
@@ -62,11 +61,6 @@ def specialized_of(runner: Runner | By) -> Any:
 def plans_of(region: Region) -> Any:
     """{shapes: plan or fallback} of a region."""
     return region._plans
-
-
-def a_constant(plan: Plan) -> Any:
-    """An array that the records of a plan refer to."""
-    return next(array for array, words in plan._constants.values() if len(words))
 
 
 def inner_values_of(runner: Runner | By) -> dict[str, Any]:

@@ -271,7 +271,17 @@ def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
         "bias": 0 if product.bias is None else builder.keep(pad_bias(product.bias)),
     }  # fmt: skip
     reads = [product.x, weights, product.residual]
-    builder.emit("gemm", units, values, reads, [product.target], work=product.multiplications / _RATE)
+    batches = np.asarray(product.batches)
+    aligned_batches = bool((batches[:, 3] == batches[:, 4]).all())
+    over = replaceable(product.residual, product.target, product.x, weights) if aligned_batches else None
+    builder.emit("gemm", units, values, reads, [product.target], product.multiplications / _RATE, over)
+
+
+def replaceable(residual: View | None, target: View, *operands: View) -> View | None:
+    """The residual where the result may be written over it: it is in the same places, and no operand."""
+    if residual is None or residual.offset != target.offset or not residual.is_laid_out(target.strides):
+        return None
+    return residual if all(view.buffer is not residual.buffer for view in operands) else None
 
 
 def words_of(builder: PlanBuilder, product: Product, weights: View) -> dict[str, Word]:

@@ -8,13 +8,14 @@ would affect outputs that do not depend on it, so tiles with such a pixel are co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.matrix_products import Product, bits, emit_product
+from onnxlab.execution.numba.lowering.matrix_products import Product, bits, emit_product, replaceable
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.views import Array, View
@@ -24,6 +25,7 @@ from onnxlab.ops.base.window_geometry import Window
 _WEIGHTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
 ) / 24  # fmt: skip
+_BAND = 1 << 21  # bytes of transformed tiles beyond which an image is convolved in bands
 _LEAST = 400  # channels times pixels for each element of a vector, from which the algorithm gains; measured
 
 
@@ -75,6 +77,33 @@ class _Tiling:
 
 def emit_winograd(builder: PlanBuilder, product: Product, window: Window, packed: Packed) -> View:
     """Append the records of a convolution that `suits`; returns where its result is."""
+    for band, begin in _bands(product, window):
+        _emit_band(builder, band, begin, packed)
+    return product.target
+
+
+def _bands(product: Product, window: Window) -> Iterator[tuple[Product, tuple[int, int]]]:
+    """The convolution of some rows of the image after the other, so that transformed tiles take little memory.
+
+    Each with the pixels of padding above and left of it.
+    """
+    x, target, (above, left) = product.x, product.target, window.begin
+    tiles = x.shape[0] * -(-target.shape[2] // 4) * -(-target.shape[3] // 4)
+    count = -(-36 * 4 * tiles * (x.shape[1] + product.columns) // _BAND)
+    rows = -(-target.shape[2] // (4 * count)) * 4
+    if product.residual is not None or above > 1 or target.shape[2] > x.shape[2]:
+        rows = target.shape[2]
+    for first in range(0, target.shape[2], rows):
+        lines, skipped = min(rows, target.shape[2] - first), max(0, first - above)
+        part = replace(
+            product,
+            x=x.at(skipped * x.strides[2], (*x.shape[:2], x.shape[2] - skipped, x.shape[3]), x.strides),
+            target=target.at(first * target.strides[2], (*target.shape[:2], lines, target.shape[3]), target.strides),
+        )
+        yield part, (max(0, above - first), left)
+
+
+def _emit_band(builder: PlanBuilder, product: Product, begin: tuple[int, int], packed: Packed) -> None:
     x, target, columns = product.x, product.target, product.columns
     batch, channels = x.shape[:2]
     tiles = _Tiling(batch, -(-target.shape[2] // 4), -(-target.shape[3] // 4))
@@ -82,7 +111,7 @@ def emit_winograd(builder: PlanBuilder, product: Product, window: Window, packed
     products = builder.allocate((36, tiles.count, columns), np.float32)
     wild, units = builder.allocate((tiles.count,), np.uint8), -(-tiles.count // tiles.unit)
     words = tiles.words(x, spread, channels) | {
-        "top": window.begin[0], "left": window.begin[1], "wild": wild.where, "made_height": target.shape[2],
+        "top": begin[0], "left": begin[1], "wild": wild.where, "made_height": target.shape[2],
         "made_width": target.shape[3],
     }  # fmt: skip
     builder.emit("winograd_input", units, words, [x], [spread, wild], work=spread.size * 0.2)
@@ -98,10 +127,8 @@ def emit_winograd(builder: PlanBuilder, product: Product, window: Window, packed
     if residual is not None:
         words |= {"residual": residual.where, "residual_bytes": residual.strides[0],
                   "residual_row": residual.strides[2], "residual_pixel": residual.strides[3]}  # fmt: skip
-    builder.emit(
-        "winograd_output", units, words, [products, residual, spread, wild, taps], [target], work=products.size * 0.2
-    )
-    return target
+    reads, over = [products, residual, spread, wild, taps], replaceable(residual, target)
+    builder.emit("winograd_output", units, words, reads, [target], products.size * 0.2, over)
 
 
 def _planes(product: Product, spread: View, products: View) -> Product:

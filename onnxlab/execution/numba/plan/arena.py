@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import itemgetter
@@ -21,13 +21,28 @@ _TRIED = 20_000
 """Buffers that are placed again in all tries: few layouts of many buffers are tried."""
 
 
-def lay_out(buffers: list[ArenaBuffer]) -> int:
-    """Give each buffer an offset; returns the arena's size. Cached, since most edits leave sizes and uses alone."""
+def lay_out(buffers: list[ArenaBuffer], over: Iterable[tuple[ArenaBuffer, ArenaBuffer]] = ()) -> int:
+    """Give each buffer an offset; returns the arena's size. Cached, since most edits leave sizes and uses alone.
+
+    Args:
+        buffers: in the order of their first use.
+        over: pairs of buffers of which the second may take the memory of the first, if no later record reads that.
+    """
+    before = {id(new): old for old, new in over if old.last == new.first and old.nbytes == new.nbytes}
+    owners: dict[int, ArenaBuffer] = {}  # {id: the first buffer in its memory}
+    ends: dict[ArenaBuffer, int] = {}  # last uses of these
+    for buffer in paced(buffers):
+        old = before.get(id(buffer))
+        owner = owners[id(buffer)] = owners.get(id(old), buffer)
+        ends[owner], buffer.is_replaced = buffer.last, False
+        if old is not None and owner is not buffer:
+            old.is_replaced = True
     # whole cache lines, and one more between a buffer and the next
-    spans = tuple(((-(-item.nbytes // ALIGNMENT) + 1) * ALIGNMENT, item.first, item.last) for item in paced(buffers))
-    offsets, total = _places(spans)
-    for buffer, offset in paced(zip(buffers, offsets, strict=True)):
-        buffer.offset = offset
+    spans = tuple((-(-item.nbytes // ALIGNMENT) + 1) * ALIGNMENT for item in paced(ends))
+    offsets, total = _places(tuple(zip(spans, [item.first for item in ends], ends.values(), strict=True)))
+    places = dict(zip(ends, offsets, strict=True))
+    for buffer in paced(buffers):
+        buffer.offset = places[owners[id(buffer)]]
     return total
 
 

@@ -32,6 +32,7 @@ class PlanPiece:
         views: the values that were allocated, in order.
         kernels, work, touched: of each record: its kernel, nanoseconds, and the buffers of the arena that it uses.
         arrays: arrays whose addresses the records hold.
+        over: pairs of buffers of which the second may take the memory of the first, see `arena.lay_out`.
         faults: whether a record may report an index beyond its axis.
         token: identity of the piece.
     """
@@ -42,6 +43,7 @@ class PlanPiece:
     work: list[float] = field(default_factory=list)
     touched: list[list[ArenaBuffer]] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
+    over: list[tuple[ArenaBuffer, ArenaBuffer]] = field(default_factory=list)
     faults: bool = False
     token: object = field(default_factory=object)
     _rows: list[Word] = field(default_factory=list)
@@ -138,7 +140,7 @@ class PlanBuilder:
 
     def emit(
         self, kernel: str, units: int, values: Mapping[str, Word],
-        reads: Sequence[View | None] = (), writes: Sequence[View] = (), work: float = 0.0,
+        reads: Sequence[View | None] = (), writes: Sequence[View] = (), work: float = 0.0, over: View | None = None,
     ) -> None:  # fmt: skip
         """Append a record.
 
@@ -148,6 +150,7 @@ class PlanBuilder:
             values: words of the record by the names of FIELDS; those left out are 0.
             reads, writes: buffers that the record uses, for the layout of the arena, besides those in `values`.
             work: estimate of the nanoseconds that the record takes.
+            over: what is read in each place before the first of `writes` is written there, if its memory may be used.
 
         Raises:
             OverflowError: an element of a view lies outside of its buffer.
@@ -160,6 +163,8 @@ class PlanBuilder:
         touched = [view.buffer for view in (*reads, *writes) if view is not None]
         touched += [word[0] for word in row if isinstance(word, tuple)]
         self.piece.add(kernel, row, touched, work)
+        if over is not None:
+            self.piece.over.append((over.buffer, writes[0].buffer))
 
     def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
@@ -167,7 +172,8 @@ class PlanBuilder:
         alive = self._alive()
         fault = ArenaBuffer("arena", 8, first=0, last=len(kernels))  # alive from the first record to the last
         faults = any(piece.faults for piece in self._pieces)
-        nbytes = arena.lay_out([*alive, fault] if faults else alive)
+        over = [pair for piece in paced(self._pieces) for pair in piece.over]
+        nbytes = arena.lay_out([*alive, fault] if faults else alive, over)
         flat = [piece.flat() for piece in paced(self._pieces)]
         words = [*(rows for rows, *_ in paced(flat)), *(table for _, *tables in paced(flat) for table in tables)]
         template = np.concatenate([item.numbers for item in paced(words)])

@@ -29,6 +29,7 @@ class ArenaBuffer:
         array: of a constant.
         first, last: records between which an arena buffer is in use; -1 before any.
         offset: in the arena, once the plan is laid out.
+        is_replaced: whether its last record writes another value to its memory.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class ArenaBuffer:
     first: int = -1
     last: int = -1
     offset: int = 0
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

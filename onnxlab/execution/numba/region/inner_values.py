@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from time import perf_counter
 
 import numpy as np
@@ -57,6 +56,8 @@ def places_of(binder: Binder) -> dict[str, ArenaPlace]:
             continue
         if buffer.kind == "arena" and buffer.last < after - 1:  # another name for a value that is not read any more
             after = buffer.last + 1
+        if buffer.is_replaced:
+            after = min(after, buffer.last)
         base = buffer.offset if buffer.kind == "arena" else 0  # a later layout may move the buffer
         places[name] = ArenaPlace(after, replace(view, offset=view.offset + base))
     return places
@@ -81,17 +82,6 @@ def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
         else:
             waiting[[*chosen][-1].outputs[0]] = tuple(chosen)
     return [*steps, *((nodes, 0) for nodes in waiting.values())]
-
-
-def is_equal(plan: Plan, other: Plan) -> bool:
-    """Whether two plans have the same records, constants and places in memory."""
-    patches = other.patches
-    return (
-        plan.arena == other.arena
-        and np.array_equal(plan.template, other.template)
-        and plan.patches.keys() == patches.keys()
-        and all(map(np.array_equal, chain(*plan.patches.values()), chain(*map(patches.__getitem__, plan.patches))))
-    )
 
 
 class InnerValues:

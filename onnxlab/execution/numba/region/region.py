@@ -26,7 +26,7 @@ from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.execution.numba.region.fallback import NodeFallback
-from onnxlab.execution.numba.region.inner_values import InnerValues, is_equal, places_of, steps_of
+from onnxlab.execution.numba.region.inner_values import InnerValues, places_of, steps_of
 from onnxlab.execution.numba.region.loop_plan import loop_plan
 from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
@@ -298,8 +298,9 @@ class Region:
         if self._inner is None or self._inner[0] != key:
             with self._lock, self._binding(arrays) as binder:
                 plan = self._finished(binder, engine.address_of)
-                plan = used if is_equal(used, plan) else plan  # whose memory is there, and in the processor's cache
-                self._inner = key, InnerValues(plan, places_of(binder), steps_of(binder))
+                equal = plan.trace.tokens == used.trace.tokens and np.array_equal(plan.trace.spans, used.trace.spans)
+                # the memory of the plan in use is there, and in the processor's cache
+                self._inner = key, InnerValues(used if equal else plan, places_of(binder), steps_of(binder))
         return self._inner[1]
 
     def places(self, *arrays: Array) -> frozenset[str]:

@@ -59,3 +59,22 @@ def test_many_buffers_are_placed_once(monkeypatch):
     spans = [(64 * (number % 7 + 1), number, number + 9) for number in range(101)]
     assert overlapping(laid_out(spans)[0]) == []
     assert len(orders) == 1
+
+
+def test_a_value_takes_the_memory_of_one_that_its_record_reads_last():
+    buffers = [ArenaBuffer("arena", 3200, first=first, last=last) for first, last in [(0, 2), (2, 5), (5, 6), (1, 2)]]
+    old, new, newest, other = buffers
+    total = arena.lay_out(buffers, [(old, new), (new, newest)])
+    assert old.offset == new.offset == newest.offset != other.offset
+    assert [buffer.is_replaced for buffer in buffers] == [True, True, False, False]
+    assert total == alive([old, other])
+    arena.lay_out(buffers)  # the same pieces in a plan that reads the values later
+    assert not any(buffer.is_replaced for buffer in buffers)
+
+
+@pytest.mark.parametrize(("nbytes", "last"), [(3200, 3), (3264, 2)])
+def test_a_value_that_is_read_later_or_of_another_size_keeps_its_memory(nbytes, last):
+    old, new = ArenaBuffer("arena", nbytes, first=0, last=last), ArenaBuffer("arena", 3200, first=2, last=5)
+    arena.lay_out([old, new], [(old, new)])
+    assert overlapping([old, new]) == []
+    assert not old.is_replaced

@@ -6,6 +6,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxlab
+from onnxlab.execution.numba.lowering import winograd as winograd_records
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numba.rules.onnx import conv
 from tests.execution.support.internals import plans_of
@@ -25,9 +26,10 @@ def convolution(rng, channels, out_channels, size, pads, residual):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
 
 
-@pytest.fixture
-def winograd(monkeypatch):
-    """Every convolution of 3×3 is done Winograd's way."""
+@pytest.fixture(params=[1 << 21, 1 << 12], ids=["whole", "bands"])
+def winograd(request, monkeypatch):
+    """Every convolution of 3×3 is done Winograd's way: at once, or in bands of four rows."""
+    monkeypatch.setattr(winograd_records, "_BAND", request.param)
     monkeypatch.setattr(conv, "suits", lambda window, *_: window.kernel == (3, 3))
 
 
