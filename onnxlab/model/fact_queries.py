@@ -163,5 +163,7 @@ class FactQueries(GraphMembers):
             return value.id
         value = plain(value)
         if isinstance(value, int) and not isinstance(value, bool):
+            if value not in self.graph.values:
+                raise NameLookupError(f"no value of the model has the id {value}")
             return value
-        return self.graph.resolve_value(value)  # type: ignore[arg-type]  # which refuses bools
+        return self._value_record(value).id  # type: ignore[arg-type]  # it refuses bools

@@ -184,7 +184,18 @@ class Names:
         for scope, name in self._split_path(key):
             if vid := scope.names.get(name):
                 return vid
-        raise NameLookupError(f"no value is called {key!r}.{suggestion(key, self.index.main.names)}")
+        raise NameLookupError(
+            f"no value is called {key!r}{self._as_node(key)}.{suggestion(key, self.index.main.names)}"
+        )
+
+    def _as_node(self, key: str) -> str:
+        """Words for a key that is the name of a node; "" where it is not."""
+        try:
+            node = self.index.nodes[self.resolve_node(key)]
+        except NameLookupError:
+            return ""
+        outputs = ", ".join(repr(name) for name in node.proto.output if name)
+        return f"; it is a node, which makes {outputs or 'none'}"
 
     def scope_path(self, scope: Scope, telling: bool = False) -> str:
         """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.

@@ -23,7 +23,7 @@ from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.printable import printable_lines
-from onnxlab.shapes import UNKNOWN, Expr, Fact
+from onnxlab.shapes import UNKNOWN, Expr, Fact, MapFact, OptionalFact, SequenceFact
 
 MAX_STEPS = 400
 MAX_LINES = 40
@@ -109,6 +109,14 @@ def _notes(step: ExplanationStep) -> Iterable[str]:
         yield f"    lost here: {step.lost}"
     if step.edits:
         yield f"    edited by: {', '.join(step.edits)}"
+
+
+def _has_no_dims(fact: Fact) -> bool:
+    """Whether a fact is of a sequence, map or optional all of whose tensors have a known shape."""
+    inner = fact
+    while isinstance(inner, SequenceFact | MapFact | OptionalFact):
+        inner = inner.elem
+    return inner is not fact and inner.shape is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +259,8 @@ class Explainer:
             return f"output {slot} of the function that {label} calls", "", [inside], False
         if node.bodies:
             return self._from_bodies(spot, node, slot)
+        if spot.part.kind == "rank" and _has_no_dims(spot.frame.facts.get(value.id, UNKNOWN)):
+            return f"made by {label}; it has no dims of its own", "", [], False
         if spot.part.kind == "rank" and spot.part.of(spot.frame.facts.get(value.id)) is None:
             why, causes = loss(self._walker, spot.frame, node, operator, slot, spot.part)
             return f"made by {label}", why, [self._at(spot, node, *cause) for cause in causes], False

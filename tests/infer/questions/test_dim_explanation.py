@@ -1,7 +1,9 @@
 """Explanations: where dims come from, by asking the rules; where they are lost, and which edits made them."""
 
+import onnx
 import pytest
 
+import onnxlab
 from onnxlab import Model
 from onnxlab.errors import NameLookupError
 from onnxlab.infer import Inference
@@ -102,3 +104,21 @@ def test_explaining_keeps_nothing() -> None:
         inference.explain(vid)
     assert dict(inference.facts) == before
     assert dict(Inference(graph).facts) == before
+
+
+def test_what_has_no_dims_and_what_is_no_value_is_said() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g (float[N, 3] x) => (y) {
+        s = SequenceConstruct (x)
+        [zip] y = ai.onnx.ml.ZipMap <classlabels_int64s = [1, 2, 3]> (x)
+    }"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    for value in ("s", "y"):
+        explained = model.explain(value)
+        assert explained.first_loss is None
+        assert "it has no dims of its own" in str(explained)
+    with pytest.raises(NameLookupError, match="no value is called 'zip'; it is a node, which makes 'y'"):
+        model.explain("zip")
+    with pytest.raises(NameLookupError, match="is a node, not a value; its inputs and outputs are values"):
+        model.explain(model.nodes["zip"])  # type: ignore[arg-type]
+    with pytest.raises(NameLookupError, match="no value of the model has the id 1000"):
+        model.explain(1000)
