@@ -5,8 +5,7 @@ The providers of onnxlab declare by `trusted` that they need neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,61 +24,35 @@ def compiled(provider: Provider, part: Part, view: PartitionView) -> CompiledPar
     compiled_part = provider.compile(part, view)
     if provider.capabilities.trusted:
         return compiled_part if isinstance(compiled_part, (CompiledPart, list)) else CompiledPart(compiled_part)
-    if isinstance(compiled_part, list) and all(isinstance(step, Step) for step in compiled_part):
-        return [_watched(step, provider.name, view.fact) for step in compiled_part]
     whole = compiled_part if isinstance(compiled_part, CompiledPart) else None
-    call = compiled_part if whole is None else whole.call
+    call: Any = compiled_part if whole is None else whole.call
+    first, last = part.nodes[0].label, part.nodes[-1].label
+    named = f"the part of {first}" if len(part.nodes) == 1 else f"the part from {first} to {last}"
     if not callable(call):
         raise OnnxlabError(
-            f"provider {provider.name!r} compiled {_named(part)} to {_described(compiled_part)}; "
-            "return one callable, or a list of Steps"
+            f"provider {provider.name!r} compiled {named} to {_described(compiled_part)}; return one callable, or as a "
+            "trusted provider a list of Steps"
         )
-    description = f"provider {provider.name!r}: {_named(part)}"
-    bordered = _Bordered(call, description, part.inputs, part.outputs, view.fact, context=True)
+    bordered = _Bordered(call, f"provider {provider.name!r}: {named}", part, view.fact)
     return CompiledPart(bordered, own_threads=whole is not None and whole.own_threads)
-
-
-def _named(part: Part) -> str:
-    first, last = part.nodes[0].label, part.nodes[-1].label
-    return f"the part of {first}" if len(part.nodes) == 1 else f"the part from {first} to {last}"
-
-
-def _watched(step: Step, name: str, fact: Callable[[str], Fact]) -> Step:
-    """A step of a part; it overwrites nothing."""
-    if step.constants is not None:
-        return step
-    description = f"provider {name!r}: {step.label}"
-    call = _Bordered(step.call, description, step.inputs, step.outputs, fact, step.context, bool(step.node))
-    return replace(step, call=call, into=None, in_place=())
 
 
 class _Bordered:
     """A compiled part between read-only inputs and checked outputs.
 
     Args:
-        call: takes a context first if `context`, then arrays in the order of `inputs`.
         description: name of the part in errors.
         fact: what inference knows of a name.
-        node: whether it is one node, whose only output may be a list.
     """
 
-    def __init__(
-        self, call: Callable[..., Any], description: str, inputs: Sequence[str], outputs: Sequence[str],
-        fact: Callable[[str], Fact], context: bool, node: bool = False,
-    ) -> None:  # fmt: skip
-        self._call, self._what, self._context, self._node = call, description, int(context), node
-        self._outputs, self._facts = tuple(outputs), {name: fact(name) for name in (*inputs, *outputs) if name}
-        self._inputs = tuple(inputs)
+    def __init__(self, call: Callable[..., Any], description: str, part: Part, fact: Callable[[str], Fact]) -> None:
+        self._call, self._what, self._inputs, self._outputs = call, description, part.inputs, part.outputs
+        self._facts = {name: fact(name) for name in (*part.inputs, *part.outputs)}
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        context, arrays = arguments[: self._context], arguments[self._context :]
-        return self._checked(self._call(*context, *map(_read_only, arrays)), arrays)
-
-    def _checked(self, result: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def __call__(self, context: Any, *arrays: Any) -> tuple[Any, ...]:
         """The outputs; their facts hold where those of the inputs do, which a run may be fed against."""
-        count = len(self._outputs)
-        alone = self._node or isinstance(result, (np.ndarray, np.generic))
-        results = (result,) if count == 1 and alone and not isinstance(result, tuple) else result
+        result, count = self._call(context, *map(_read_only, arrays)), len(self._outputs)
+        results = (result,) if count == 1 and isinstance(result, (np.ndarray, np.generic)) else result
         if not isinstance(results, (list, tuple)):
             raise self._fault(f"returned {_described(result)}", f"a list of {count} arrays", "one for each output")
         if len(results) != count:
@@ -92,9 +65,7 @@ class _Bordered:
         return tuple(map(self._value, self._outputs, results, map(facts.get, self._outputs)))
 
     def _value(self, name: str, value: Any, fact: Fact | None) -> Any:
-        """One output that fits what is known of it; one without a name is not read."""
-        if not name:
-            return None
+        """One output that fits what is known of it."""
         array = np.asarray(value) if isinstance(value, np.generic) else value
         if isinstance(self._facts[name], (OptionalFact, SequenceFact, MapFact)):
             return array

@@ -12,8 +12,9 @@ A provider in full:
             return lambda context, *arrays: [array / 2 for array in arrays]
 
 Nodes are assigned in the caller's order of preference, as maximal convex parts; the last provider takes all nodes that
-are left. A compiled part is one callable (a `CompiledPart`, where it can do more than be called), or a list of steps.
-The executor runs steps one by one, so that the values between them can be watched and kept, and a run can stop there.
+are left. A compiled part is one callable (a `CompiledPart`, where it can do more than be called), or, of a `trusted`
+provider, a list of steps. The executor runs steps one by one, so that the values between them can be watched and kept,
+and a run can stop there.
 """
 
 from __future__ import annotations
