@@ -170,11 +170,6 @@ class ScopeCompiler(ScopeNames):
 
     compiler: Compiler
 
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """{name: value id} of everything that can be read in this scope."""
-        return self.compiler.ids if self.scope is self.compiler.snapshot.main else super().ids
-
     def view(
         self,
         feeds: Iterable[str],

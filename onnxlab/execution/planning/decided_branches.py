@@ -44,7 +44,6 @@ class Branches:
         conditions = [node.input_ids[0] for node in nodes if node.op_type == "If" and node.inputs]
         self._open = [value for value in conditions if truth(general.fact(value)) is None] if general.inlines else []
         self._seen: Lru[Signature, None] = Lru("shapes that came once", _SEEN)
-        self._awaited: set[Signature] = set()
 
     def specific(
         self, arrays: Mapping[str, Any], later: Callable[[Signature, Callable[[], None]], None] | None
@@ -63,7 +62,6 @@ class Branches:
             if later is None:
                 self._make(signature, (), arrays)
             else:
-                self._awaited.add(signature)
                 later(signature, partial(self._make, signature, self._general.programs, arrays))
             match = others.get(signature)
         elif match is None:
@@ -73,7 +71,7 @@ class Branches:
     def waits(self, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of such feeds may get a compiler of its own where this run has none."""
         signature = self._signature(arrays) if self._open else None
-        return signature in self._seen or signature in self._awaited
+        return signature in self._seen
 
     def _signature(self, arrays: Mapping[str, Any]) -> Signature | None:
         """The shapes, None where other values than inputs are fed, or a feed is not an array."""
@@ -85,7 +83,6 @@ class Branches:
 
     def _make(self, signature: Signature, programs: Iterable[Key], arrays: Mapping[str, Any]) -> None:
         """Make the compiler for feeds of these shapes, and in the background the programs that were asked for."""
-        self._awaited.discard(signature)
         general, shapes = self._general, dict(signature)
         with self._graph.lock:
             if self._graph.snapshot() is not general.snapshot:

@@ -164,9 +164,8 @@ class Programs:
         return not self._branches(compiler).waits(arrays)
 
     def _branches(self, compiler: Compiler) -> Branches:
-        branches: Branches | None = compiler.notes.get(_BRANCHES)
-        if branches is None:
-            branches = compiler.notes[_BRANCHES] = Branches(self.graph, compiler)
+        branches: Branches = compiler.notes.get(_BRANCHES) or Branches(self.graph, compiler)
+        compiler.notes[_BRANCHES] = branches
         return branches
 
     def program(

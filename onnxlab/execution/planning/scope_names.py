@@ -64,7 +64,7 @@ class ScopeNames:
     @cached_property
     def ids(self) -> dict[str, int]:
         """{name: value id} of everything that can be read in this scope."""
-        return value_ids(self.scope)
+        return self.compiler.ids if self.scope is self.compiler.snapshot.main else value_ids(self.scope)
 
     def constant(self, name: str) -> Any:
         """Array of an initializer, None for any other name and for an initializer that is left in its file."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxlab.execution.program.program import Instruction, Program, Row
+from onnxlab.execution.program.program import Program, Row
 from onnxlab.execution.program.run_state import Run
 from onnxlab.forking import fork_safe
 from onnxlab.limits import available_memory
@@ -106,16 +106,15 @@ def _fold(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgr
         folding, number = foldings[slot]
         template[slot] = folding.results.get(number)
     missing = [slot for slot in border if template[slot] is None]
-    gathered = _Gatherer(missing)
+    frame = template.copy()
     if missing:
-        frame = template.copy()
-        rows = needed(program, template, missing)
         try:
-            loop(program, frame, run, gathered, rows)
+            loop(program, frame, run, None, holding(needed(program, template, missing), frozenset(missing)))
         finally:
             run.memory.leave(id(frame))
     room = folder.room()
-    for slot, value in gathered.values.items():
+    for slot in missing:
+        value = frame[slot]
         if isinstance(value, np.ndarray) and value.nbytes <= room:
             room -= value.nbytes
             value = persistent(value)
@@ -146,7 +145,7 @@ def _foldings(program: Program, folder: Folder) -> dict[int, tuple[Folding, int]
 def _border(program: Program, constants: Container[int]) -> list[int]:
     """Slots of constant results that other instructions read, or that are outputs."""
     read = dict.fromkeys(slot for i in program.instructions if not i.constant for slot in i.reads)
-    return [slot for slot in (*read, *program.output_slots) if slot in constants]
+    return [slot for slot in dict.fromkeys((*read, *program.output_slots)) if slot in constants]
 
 
 def needed(program: Program, known: Sequence[Any], slots: Iterable[int] | None = None) -> tuple[Row, ...]:
@@ -161,6 +160,11 @@ def needed(program: Program, known: Sequence[Any], slots: Iterable[int] | None =
     return tuple(rows)
 
 
+def holding(rows: Iterable[Row], slots: Container[int]) -> tuple[Row, ...]:
+    """The rows, none of which lets any of `slots` go."""
+    return tuple([(*row[:6], tuple([slot for slot in row[6] if slot not in slots])) for row in rows])
+
+
 def persistent(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array to keep, read-only for good: a copy where it is a view of a part of a larger array."""
     base = value.base
@@ -169,20 +173,3 @@ def persistent(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     value.flags.writeable = False
     mark_constant(value)
     return value
-
-
-class _Gatherer:
-    """An observer that collects the values of some slots."""
-
-    def __init__(self, slots: Iterable[int]) -> None:
-        self._slots = frozenset(slots)
-        self.values: dict[int, Any] = {}
-
-    def reuse(self, instruction: Instruction, frame: list[Any]) -> None:
-        return None
-
-    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
-        for slot in instruction.results:
-            if slot in self._slots:
-                self.values[slot] = frame[slot]
-        return [slot for slot in instruction.drop if slot not in self._slots]

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.program.constant_folding import FoldedProgram, needed, persistent
+from onnxlab.execution.program.constant_folding import FoldedProgram, holding, needed, persistent
 from onnxlab.execution.program.program import Program
 from onnxlab.ops import traits_of
 
@@ -77,7 +77,7 @@ class ShapeSpecialization:
             self.seen.keep(key, None)
             return begin, None
         self.seen.pop(key, None)
-        rows = tuple([(*row[:6], tuple([slot for slot in row[6] if slot not in self.border])) for row in begin.rows])
+        rows = holding(begin.rows, self.border)
         return FoldedProgram(begin.template, rows), partial(self.gather, program, key, begin.template)
 
     def gather(self, program: Program, signature: Signature, template: Sequence[Any], frame: Sequence[Any]) -> None:
