@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 
 import numpy as np
 
@@ -195,6 +196,11 @@ def _couple(pairwise: Array) -> Array:
     q = -pairwise * pairwise.transpose(0, 2, 1)
     diagonal = (pairwise**2).sum(axis=1)
     q[:, range(classes), range(classes)] = diagonal
+    if rows * classes <= _FEW:
+        try:
+            return np.array([_coupled(matrix) for matrix in q.tolist()]).reshape(rows, classes)
+        except ZeroDivisionError:  # which arrays make infinite
+            pass
     p = np.full((rows, classes), 1 / classes)
     live = np.arange(rows)
     for _ in range(100):
@@ -206,6 +212,28 @@ def _couple(pairwise: Array) -> Array:
         if not live.size:
             break
         p[live] = _round(matrices[going], now[going], products[going], expected[going])
+    return p
+
+
+_FEW = 64
+"""Rows times classes up to which Python's numbers take less time than arrays."""
+
+
+def _coupled(q: list[list[float]]) -> list[float]:
+    """The distribution of one row, as `_couple`."""
+    classes = len(q)
+    p = [1 / classes] * classes
+    for _ in range(100):
+        qp = [sum(map(mul, row, p)) for row in q]
+        expected = sum(map(mul, p, qp))
+        if not max(abs(product - expected) for product in qp) >= 0.005 / classes:
+            break
+        for t, row in enumerate(q):
+            step = (expected - qp[t]) / row[t]
+            p[t] += step
+            expected = (expected + step * (step * row[t] + 2 * qp[t])) / (1 + step) ** 2
+            qp = [(product + step * item) / (1 + step) for product, item in zip(qp, row, strict=True)]
+            p = [item / (1 + step) for item in p]
     return p
 
 
