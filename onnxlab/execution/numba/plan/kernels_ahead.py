@@ -22,7 +22,7 @@ _LAST = 19
 # Kernels that most models need, which come first.
 _COMMON = (
     INTERPRETER, "elementwise", "copy", "gemm", "norm", "softmax", "gather", "reduce_rows", "winograd_input",
-    "winograd_output", "max_pool", "depthwise", "average_pool", "attention", "dot", "integers",
+    "winograd_output", "max_pool", "gemv", "depthwise", "average_pool", "attention", "dot", "integers",
 )  # fmt: skip
 NAMES = tuple(dict.fromkeys((*_COMMON, *MODULES)))
 """All kernels and the interpreter, in the order in which they are made."""
