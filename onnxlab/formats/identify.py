@@ -71,7 +71,7 @@ class Field:
 def describe(data: bytes) -> str:
     """Say what `data`, which is no valid ModelProto with a graph, is: "it is …", "it is cut off: …"."""
     if not data:
-        return "it is empty"
+        return "it is empty: copy or download it again"
     for offset, magic, description in _SIGNATURES:
         if data[offset : offset + len(magic)] == magic:
             return f"it is {description}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.argument_types import expect
+from onnxlab.errors import EditError
 from onnxlab.graph.handles.model_lookup import NodeKey
 from onnxlab.limits import FOLDED
 from onnxlab.model.matching import PatternMatching
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 _BUDGET = "a number of bytes"
 _MICROSOFT = frozenset(("com.microsoft",))
+
+
+def _checked(budget: int) -> int:
+    """A budget as an int. Raises TypeError or EditError where it is no number of bytes from 0 on."""
+    budget = expect(budget, int, "budget", _BUDGET)
+    if budget < 0:
+        raise EditError(f"budget is {budget}: expected {_BUDGET} from 0 on")
+    return budget
 
 
 class ModelRewriting(PatternMatching):
@@ -76,7 +85,7 @@ class ModelRewriting(PatternMatching):
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = RewriteOptions(frozenset(protect), expect(budget, int, "budget", _BUDGET))
+        options = RewriteOptions(frozenset(protect), _checked(budget))
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -167,7 +176,7 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options = RewriteOptions(frozenset(protect), expect(budget, int, "budget", _BUDGET))
+        options = RewriteOptions(frozenset(protect), _checked(budget))
         trust = Trust(verify, samples, finite_only)
         rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
         return rewrite.look() if dry_run else rewrite.do()

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import onnx
 import pytest
 
 from onnxlab import cli
+from onnxlab.cli.base import deadline
 from tests.support.corpus import Corpus
 
 
@@ -194,3 +196,27 @@ def test_the_last_argument_may_stand_behind_options(
     assert cli.main(["convert", model, "--format", "textproto", str(tmp_path / "add.textproto")]) == 0
     assert (tmp_path / "add.textproto").exists()
     assert cli.main(["convert", model, "--format", "textproto", "a.textproto", "b.textproto"]) == 2
+
+
+def test_a_folder_of_samples_is_asked_for(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["statistics", model, model]) == 3
+    assert "is a file: give a folder of samples" in capsys.readouterr().err
+    assert cli.main(["statistics", model, f"{model}-none"]) == 3
+    assert "does not exist: give a folder of samples" in capsys.readouterr().err
+
+
+def test_a_budget_below_0_is_refused(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["fold", model, "--budget=-5"]) == 2
+    assert "budget is -5: expected a number of bytes from 0 on" in capsys.readouterr().err
+
+
+def test_a_timeout_during_an_import_is_a_timeout() -> None:
+    def importing() -> None:
+        with deadline.Deadline(0.05):
+            try:
+                time.sleep(60)
+            except KeyboardInterrupt:
+                raise ImportError("the import was interrupted") from None
+
+    with pytest.raises(deadline.TimedOut, match="--timeout"):
+        importing()

@@ -133,7 +133,8 @@ def _delayed(parts: Iterable[Any]) -> Iterator[Chunk]:
 def _listed(folder: Path) -> list[Path]:
     """Files of samples in their order, and folders with `input_0.pb` and so on, as onnx writes test data."""
     if not folder.is_dir():
-        raise LoadError(f"{str(folder)!r} is no folder of samples")
+        state = "is a file" if folder.exists() else "does not exist"
+        raise LoadError(f"{str(folder)!r} {state}: give a folder of samples, with an .npz, .npy or .pb file for each")
     files = sorted(
         path for path in folder.iterdir()
         if path.suffix.lower() in SUFFIXES or (path.is_dir() and any(path.glob("input_*.pb")))

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from onnxlab.cli.base.exits import FAILED
+from onnxlab.cli.base.exits import FAILED, is_expected
 
 GRACE = 5.0
 """Seconds that a command gets to end by itself after it was interrupted."""
@@ -36,7 +36,8 @@ class Deadline:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         for timer in self._timers:
             timer.cancel()
-        if self._passed and isinstance(error, KeyboardInterrupt):
+        # an import that is interrupted may raise something else
+        if self._passed and error is not None and (isinstance(error, KeyboardInterrupt) or not is_expected(error)):
             raise TimedOut(self._words()) from None
 
     def _after(self, seconds: float, function: Callable[[], None]) -> None:

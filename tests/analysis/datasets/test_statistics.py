@@ -164,7 +164,7 @@ def test_bad_samples_are_named_and_counted_and_the_others_go_on(tmp_path: Path) 
 def test_when_nothing_can_be_used_it_says_why(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"none of 3 samples could be used; sample 0: .*must have rank 4"):
         counted([np.zeros((3, 3), np.float32)] * 3)
-    with pytest.raises(LoadError, match="is no folder of samples"):
+    with pytest.raises(LoadError, match="give a folder of samples"):
         counted(tmp_path / "nowhere")
     with pytest.raises(LoadError, match="holds no samples"):
         counted(tmp_path)
