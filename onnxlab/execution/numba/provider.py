@@ -32,14 +32,14 @@ from onnxlab.execution.base.provider import (
 )
 from onnxlab.execution.numba.machine import availability
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
-from onnxlab.execution.numba.region.fallback import any_failed, failure_of, with_fallback
+from onnxlab.execution.numba.region.fallback import failed, with_fallback
 from onnxlab.execution.numba.rules.loading import load
 from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import assemble
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops import find_traits
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import TensorFact
 
 _WORTH = 5  # weight of rules below which a scope is left to NumPy
 
@@ -149,16 +149,16 @@ class _Claims:
     """Chooses the nodes of a scope to take.
 
     Attributes:
+        constant, fact: as of `PartitionView`, until the claims are closed.
         names: names of values that are constant or follow from shapes.
         taken: {node id: None} in order.
         weight: sum of the weights of the rules.
     """
 
     def __init__(self, view: PartitionView) -> None:
-        self._view = view
+        self._look_at(view)
         self._find = load()
         self._reads = view.visible.union(*map(view.reads, background.paced(view.nodes)))
-        self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
         self.names: set[str] = set()
         self._makers: dict[str, NodeView] = {}
         self._made: set[str] = set()  # names that the region computes
@@ -171,33 +171,30 @@ class _Claims:
                 chosen.add(node.id)
                 needed.update(node.inputs)
         self.taken = {node.id: None for node in background.paced(view.nodes) if node.id in chosen}
+        self._failures = len(failed)  # of these nodes, none was left to NumPy until now
 
     def close(self) -> None:
         """Drop the view once all nodes are claimed."""
-        self._view = None  # type: ignore[assignment]
-        self._constants.clear()
+        del self._view, self.constant, self.fact
 
     def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
         """Whether the same nodes of a later view would be claimed, where only `nodes`, or what they read, changed."""
         now = copy(self)
-        now._view, now._constants = view, {}
+        now._look_at(view)
         for node in nodes:
             known = bool(node.outputs) and self._makers.get(node.outputs[0]) is not None
             if known != (node.domain == "" and now._is_known(node)):
                 return False
             if not known and now._refusal(node) != view.refusals.get(node.id, ""):
                 return False
-        return not any_failed(node for node in view.nodes if node.id in self.taken)
+        if len(failed) != self._failures and any(node in failed for node in view.nodes if node.id in self.taken):
+            return False
+        self._failures = len(failed)
+        return True
 
-    def constant(self, name: str) -> np.ndarray[Any, Any] | None:
-        """Array of an initializer."""
-        if name not in self._constants:
-            self._constants[name] = self._view.constant(name)
-        return self._constants[name]
-
-    def fact(self, name: str) -> Fact:
-        """The inferred fact of a value."""
-        return self._view.fact(name)
+    def _look_at(self, view: PartitionView) -> None:
+        self._view, self.fact = view, view.fact
+        self.constant = cache(view.constant)  # asked for several times each
 
     def read(self, name: str) -> bool:
         """Whether a value is read by a node or asked for."""
@@ -237,8 +234,8 @@ class _Claims:
 
     def _refusal(self, node: NodeView) -> str:
         """The reason why a node is not taken, "" where it is; also where its rule raises, as for missing inputs."""
-        if failed := failure_of(node):
-            return failed
+        if node in failed:
+            return failed[node]
         rule = self._find(node)
         if rule is None or (node.domain, node.op_type, node.overload) in self._view.scope.compiler.snapshot.functions:
             return "no rule for its operator in this version"

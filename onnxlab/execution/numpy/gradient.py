@@ -8,7 +8,6 @@ values for the run, and the nodes from there to `y` are differentiated
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,15 +27,7 @@ DOMAIN = "ai.onnx.preview.training"
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A node on the way from `xs` to `y`: its derivative rule and what the rule needs."""
-
-    label: str
-    rule: Rule
-    attributes: Mapping[str, Any]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+_Part = tuple[NodeView, Rule, Mapping[str, Any]]  # a node on the way from `xs` to `y`, its derivative, its attributes
 
 
 def gradient_step(
@@ -99,7 +90,7 @@ def _parts(
                 f"these have one: {', '.join(operators())}",
                 node.label,
             )
-        parts.append(_Part(part.label, rule, attributes_of(part), part.inputs, part.outputs))
+        parts.append((part, rule, attributes_of(part)))
         moving.update(name for name in part.outputs if name)
     return parts
 
@@ -107,7 +98,7 @@ def _parts(
 def _backward(parts: Sequence[_Part], values: Mapping[str, Any], y: str) -> dict[str, Array]:
     """{name of a value: gradient of the sum of `y` with respect to it}."""
     totals: dict[str, Array] = {y: np.ones_like(values[y])}
-    for part in reversed(parts):
+    for part, rule, attributes in reversed(parts):
         if not any(name in totals for name in part.outputs):
             continue
         outputs = [values[name] if name else None for name in part.outputs]
@@ -116,7 +107,7 @@ def _backward(parts: Sequence[_Part], values: Mapping[str, Any], y: str) -> dict
             for name, array in zip(part.outputs, outputs, strict=True)
         ]
         inputs: list[Array | None] = [values[name] if name else None for name in part.inputs]
-        input_gradients = part.rule(part.attributes, inputs, outputs, gradients)
+        input_gradients = rule(attributes, inputs, outputs, gradients)
         for name, array, gradient in zip(part.inputs, inputs, input_gradients, strict=False):
             if name and gradient is not None and array is not None and array.dtype.kind != "i":
                 gradient = gradient.astype(array.dtype, copy=False)

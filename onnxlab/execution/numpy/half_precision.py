@@ -7,7 +7,7 @@ float32 arrays, rounded to numbers that 16 bits can hold: the same numbers, to t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,8 +21,6 @@ from onnxlab.ops import find_traits
 from onnxlab.ops.base.half_arithmetic import HALVES, rounded
 from onnxlab.ops.base.kernel_helpers import narrow, widen
 from onnxlab.ops.base.traits import Half
-
-_KEPT, _HELD, _NARROWED = range(3)  # fates of an output: unchanged, rounded but held in float32, rounded
 
 
 def held_wide(steps: Sequence[Step], nodes: Sequence[NodeView], part: Part, view: PartitionView) -> list[Step]:
@@ -81,32 +79,26 @@ def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]],
     if step.constants is not None or held.isdisjoint((*node.inputs, *node.outputs)):
         return step
     rounds = _half(node) == "rounded"
-    fates = []
-    for name in node.outputs:
-        dtype = halves.get(name)
-        fate = _KEPT if dtype is None else _HELD if name in held else _NARROWED
-        fates.append((_KEPT if fate == _HELD and not rounds else fate, dtype))
-    call = partial(_call, step.call, step.context, tuple(fates))
+    fates = tuple(
+        None if name not in halves or (name in held and not rounds)
+        else partial(rounded if name in held else narrow, dtype=halves[name])
+        for name in node.outputs
+    )  # fmt: skip
+    call = partial(_call, step.call, step.context, fates)
     shown = partial(_as_stored, tuple(halves[name] if name in held else None for name in node.inputs))
-    into = None if step.into is None else partial(_call, step.into, True, tuple(fates))
+    into = None if step.into is None else partial(_call, step.into, True, fates)
     return replace(step, call=call, shown=shown, into=into)
 
 
-def _call(call: Any, leads: bool, fates: Sequence[tuple[int, Any]], *inputs: Any) -> Any:
-    """Widen 16-bit inputs, call, and convert each output by its fate; with `leads`, the first argument is no input."""
+def _call(call: Any, leads: bool, fates: Sequence[Callable[[Any], Any] | None], *inputs: Any) -> Any:
+    """Widen 16-bit inputs, call, and convert outputs as `fates` say; with `leads`, the first argument is no input."""
     lead, arrays = (inputs[:1], inputs[1:]) if leads else ((), inputs)
     wide = [widen(x) if isinstance(x, np.ndarray) and x.dtype in HALVES else x for x in arrays]
     result = call(*lead, *wide)
     is_listed = isinstance(result, tuple)
-    done = [_done(item, *fate) for item, fate in zip(result if is_listed else (result,), fates, strict=False)]
+    items = zip(result if is_listed else (result,), fates, strict=False)
+    done = [item if fate is None or item is None else fate(np.asarray(item)) for item, fate in items]
     return tuple(done) if is_listed else done[0]
-
-
-def _done(result: Any, fate: int, dtype: Any) -> Any:
-    if fate == _KEPT or result is None:
-        return result
-    array = np.asarray(result)
-    return rounded(array, dtype) if fate == _HELD else narrow(array, dtype)
 
 
 def _as_stored(stored: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:

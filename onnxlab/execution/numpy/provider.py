@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from onnxlab import schemas
@@ -49,7 +49,7 @@ class NumpyProvider(Provider):
             RunError: a node lacks an attribute or input that its operator requires.
         """
         scope: ScopeCompiler = view.scope
-        steps = [_read(_large(_sized(_step(node, scope), view), view), node, view) for node in paced(part.nodes)]
+        steps = [_read(_lean(_step(node, scope), view), node, view) for node in paced(part.nodes)]
         return steps if view.keep or len(steps) == 1 else held_wide(steps, part.nodes, part, view)
 
     def check(self, part: Part, view: PartitionView) -> None:
@@ -153,20 +153,13 @@ def _keywords(schema: Schema | None, attributes: Mapping[str, Any]) -> dict[str,
     """The keyword arguments of a kernel: the operator's attributes, defaults where the node sets none."""
     if schema is None:
         return dict(attributes)
-    keywords = dict(_defaults(schema))
+    keywords = _defaults(schema)
     keywords.update((name, value) for name, value in attributes.items() if name in schema.attributes)
     return keywords
 
 
-@lru_cache(maxsize=4096)
-def _defaults_of(domain: str, op_type: str, since_version: int, schema_id: int) -> tuple[tuple[str, Any], ...]:
-    schema = schemas.find(domain, op_type, since_version)
-    assert schema is not None
-    return tuple((name, _array(a.default)) for name, a in schema.attributes.items() if a.default is not None)
-
-
-def _defaults(schema: Schema) -> tuple[tuple[str, Any], ...]:
-    return _defaults_of(schema.domain, schema.op_type, schema.since_version, id(schema))
+def _defaults(schema: Schema) -> dict[str, Any]:
+    return {name: _array(value) for name, value in schema.defaults.items()}
 
 
 def check_arity(node: NodeView, schema: Schema, attributes: Mapping[str, Any]) -> None:
@@ -222,23 +215,19 @@ def _unused(*arrays: Any) -> Any:
     raise AssertionError("a constant is never called")
 
 
-def _sized(step: Step, view: PartitionView) -> Step:
-    """The step without its size estimate, where inference knows that the outputs are small, or as large as an input.
+def _lean(step: Step, view: PartitionView) -> Step:
+    """The step without what inference knows to be of no use: a size estimate, or the reuse of small buffers.
 
-    Where values are kept, the estimate stays: the facts may change before the step runs again.
+    The estimate is of no use where outputs are small, or as large as an input. Where values are kept, it stays, since
+    the facts may change before the step runs again; and no buffer is reused.
     """
-    if step.size is None or view.keep:
-        return step
+    if view.keep or (step.size is None and step.into is None):
+        return step if step.into is None else replace(step, into=None)
     inputs, outputs = ([view.fact(name) for name in names if name] for names in (step.inputs, step.outputs))
-    return replace(step, size=None) if output_sizes.is_harmless(inputs, outputs) else step
-
-
-def _large(step: Step, view: PartitionView) -> Step:
-    """The step without buffer reuse, where inference knows that the buffers are too small for it to be of use."""
-    if step.into is None:
-        return step
-    nbytes = view.fact(step.outputs[0]).nbytes()
-    return replace(step, into=None) if view.keep or (isinstance(nbytes, int) and nbytes <= buffer_reuse.SMALL) else step
+    nbytes = view.fact(next(iter(step.outputs), "")).nbytes()
+    into = None if isinstance(nbytes, int) and nbytes <= buffer_reuse.SMALL else step.into
+    size = None if step.size is None or output_sizes.is_harmless(inputs, outputs) else step.size
+    return step if size is step.size and into is step.into else replace(step, size=size, into=into)
 
 
 def _read(step: Step, node: NodeView, view: PartitionView) -> Step:
@@ -269,7 +258,7 @@ def _call_body(body: ProgramBody, context: NodeContext, *arrays: Any) -> tuple[A
 
 def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, attributes: Mapping[str, Any]) -> Step:
     """A node by the body that its schema carries."""
-    bindings = dict(_defaults(schema)) | dict(attributes)
+    bindings = _defaults(schema) | dict(attributes)
     fixed = schema_functions.fixed_function(schema, scope.scope.opsets)
     if fixed is not None:
         return _function_step(node, scope, Compiler(fixed[0], scope.compiler.providers).bound(fixed[1], bindings))

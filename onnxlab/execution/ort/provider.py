@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -167,10 +168,7 @@ def _run(
         return session.run(outputs, dict(zip(inputs, arrays, strict=True)) | constants, options)
 
 
-def _onnxruntime() -> Any:
-    import onnxruntime
-
-    return onnxruntime
+_onnxruntime = partial(import_module, "onnxruntime")
 
 
 def _fault(node: NodeView, view: PartitionView) -> str:

@@ -98,7 +98,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
         raise ValueError("a run needs at least one provider")
     if len(providers) == 1:
         groups = [(providers[0].name, list(view.nodes))] if view.nodes else []
-        return Partition(_parts(view, groups), (), ())
+        return Partition(parts_of(view, groups), (), ())
     graph = _Graph(view)
     refusals: list[Refusal] = []
     for order, provider in enumerate(providers[:-1]):
@@ -113,7 +113,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
         ]
     graph.assign(len(providers) - 1, graph.free())
     groups = [(providers[order].name, [view.nodes[index] for index in members]) for order, members in graph.groups()]
-    parts = _parts(view, groups)
+    parts = parts_of(view, groups)
     return Partition(parts, tuple(_crossings(view, parts)), tuple(refusals))
 
 
@@ -238,7 +238,7 @@ def _topological(needs: dict[int, set[int]]) -> list[int]:
     return order
 
 
-def _parts(view: PartitionView, groups: Sequence[tuple[str, list[NodeView]]]) -> tuple[Part, ...]:
+def parts_of(view: PartitionView, groups: Sequence[tuple[str, Sequence[NodeView]]]) -> tuple[Part, ...]:
     """The groups with the values that cross their borders."""
     readers: dict[str, set[int]] = {}
     for number, (_, nodes) in enumerate(groups):

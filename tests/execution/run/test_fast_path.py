@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import FeedError, RunError
-from onnxlab.execution.numba.region.short_plans import ShortPlan
+from onnxlab.execution.numba.region.bound_plans import ShortPlan
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.ops.onnx.tensor.string import string_concat
 from tests.execution.support.internals import specialized_of

@@ -59,11 +59,6 @@ class Attention:
         """The leading dims: batch and heads."""
         return self.target.shape[:-2]
 
-    @property
-    def keys(self) -> int:
-        """The number of keys."""
-        return self.k.shape[-1]
-
 
 def _row_bytes(columns: int) -> int:
     """Bytes of a row of whole panels, such that rows do not fall on the same lines of the cache."""
@@ -131,8 +126,9 @@ def _batches(attention: Attention, keys: View, values: View, mask: View | None) 
     batches[:, 3] = attention.target.offsets(axes)
     if mask is not None:
         batches[:, 4] = mask.offsets(axes)
-    used = attention.keys if attention.used is None else attention.used
-    batches[:, 5] = np.clip(np.broadcast_to(used, lead).reshape(-1), 0, attention.keys)
+    count = attention.k.shape[-1]
+    used = np.broadcast_to(count if attention.used is None else attention.used, lead)
+    batches[:, 5] = np.clip(used.reshape(-1), 0, count)
     batches[:, 6] = np.broadcast_to(attention.place, lead).reshape(-1)
     if attention.sinks is not None:
         batches[:, 7] = attention.sinks.broadcast(lead).offsets(axes)

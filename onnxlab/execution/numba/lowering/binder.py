@@ -36,7 +36,6 @@ class Binder(RegionValues):
 
     Attributes:
         node: the node that is being lowered, where lowering may fail.
-        finished: whether the plan was made.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class Binder(RegionValues):
         self._context = context
         self._step = step
         self.node: NodeView | None = None
-        self.finished = False
         self.perform(_INPUTS, part.inputs, self._name_inputs)
 
     def perform(self, name: object, step: object, lower: Callable[[], None]) -> None:
@@ -118,13 +116,12 @@ class Binder(RegionValues):
     def finish(self, address_of: Callable[[str], int]) -> Plan:
         """Write the region's outputs to the caller's arrays, and make the plan."""
         self.perform(_OUTPUTS, self.part.outputs, self._bring_outputs)
-        results = [self._results.get(number, ((), None)) for number in range(len(self.part.outputs))]
-        plan = self.builder.finish(len(self.part.inputs), results, address_of)
-        self.finished = True
-        return plan
+        results = [((), None) if (result := self._results.get(number)) is None else result
+                   for number in range(len(self.part.outputs))]  # fmt: skip
+        return self.builder.finish(len(self.part.inputs), results, address_of)
 
     def _bring_outputs(self) -> None:
-        for name, number in self._outputs.items():
+        for number, name in enumerate(self.part.outputs):
             known = self._values.get(name)
             half = self._halves.get(name)
             if isinstance(known, np.ndarray):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from onnxlab.execution.numba.lowering.matrix_products import Product, pad_bias, 
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import FLOAT, INT, QUAD_ROWS, SHORT
 from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
-from onnxlab.execution.numba.plan.copies import emit_clear, emit_copy
 from onnxlab.execution.numba.plan.memory import aligned
 from onnxlab.execution.numba.plan.plan import SCRATCH
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
@@ -29,7 +27,7 @@ _SHORT, _DEEP = 16, 1 << 14
 class IntegerProduct(Product):
     """A product of quantized values, their zero points taken off, that is not emitted yet.
 
-    `x` and `constant` (or `weights`, packed by `emit_pack_pairs`) are int16. The dtype of the target determines how the
+    `x` and `constant` (or `weights`, packed by `emit_pack`) are int16. The dtype of the target determines how the
     sums are written: int32 as they are; float32 after `scale`, `factor` and `bias`; int16 also rounded and clamped, as
     levels of quantized values without their zero point.
 
@@ -135,43 +133,15 @@ def pack_pairs(weights: Array, taps: int) -> Array:
     return _at_a_line(padded.reshape(batches, -1, 2, count, width).transpose(0, 3, 1, 4, 2))
 
 
-def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
-    """Pack an int16 matrix [batches…, depth, columns] that is known at run time only: [batches, panels, pairs, …]."""
-    *lead, depth, columns = matrix.shape
-    *steps, down, step = matrix.strides
-    width, count, even = host().columns, panels(columns), depth // 2
-    packed = builder.allocate((*lead, count, even + depth % 2, width, 2), np.int16)
-    if depth % 2:  # what follows the last element is multiplied with whatever comes behind a row
-        emit_clear(builder, packed, packed.nbytes)
-    outer = packed.strides[: len(lead)]
-    panel, pair = packed.strides[len(lead) : len(lead) + 2]
-    for first, wide, number in ((0, width, columns // width), (columns // width, columns % width, 1)):
-        if not wide or not number:
-            continue
-        source, target = first * width * step, first * panel
-        for at, rows, half in ((0, even, 2), (even * 2, depth % 2, 1)):
-            if rows:
-                shape = (*lead, number, rows, half, wide)
-                emit_copy(
-                    builder,
-                    matrix.at(source + at * down, shape, (*steps, step * width, 2 * down, down, step)),
-                    packed.at(target + at // 2 * pair, shape, (*outer, panel, pair, 2, 4)),
-                )
-    inner = packed.strides[len(lead) :]
-    return packed.at(0, (prod(lead), *packed.shape[len(lead) :]), (inner[0] * count, *inner))
-
-
 def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> View:
     """Append the record of a product; returns where its result is. `packed` remembers constants."""
     weights, sums = _quads(product, packed) or (product.weights or _packed(product, packed), None)
+    columns = {"scale": product.scale, "shift": product.bias, "bias": product.whole_bias}
     values = words_of(builder, product, weights) | {
         "kind": _KINDS[product.target.dtype], "factor": product.factor.where if product.factor else builder.keep(_ONE),
+        **({} if sums is None else {"sums": sums.where}),
+        **{name: builder.keep(pad_bias(array)) for name, array in columns.items() if array is not None},
     }  # fmt: skip
-    for name, array in (("scale", product.scale), ("shift", product.bias), ("bias", product.whole_bias)):
-        if array is not None:
-            values[name] = builder.keep(pad_bias(array))
-    if sums is not None:
-        values["sums"] = sums.where
     units = _share(builder, product, weights, values)
     reads = [product.x, weights, product.residual, product.factor]
     kernel = "quad_dot" if sums is not None else "depthwise_dot" if product.depthwise else "dot"

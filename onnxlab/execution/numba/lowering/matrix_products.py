@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from math import inf, prod
 from typing import Any
@@ -13,10 +12,10 @@ import numpy as np
 
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
-from onnxlab.execution.numba.plan.copies import emit_copy
+from onnxlab.execution.numba.plan.copies import emit_clear, emit_copy
 from onnxlab.execution.numba.plan.memory import aligned
 from onnxlab.execution.numba.plan.views import Array, View, constant_view, dense
-from onnxlab.execution.numba.plan.weight_packing import Late, Packed, late
+from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
 _CACHE = 1 << 19  # bytes of the second-level cache
@@ -163,30 +162,32 @@ def pad_bias(bias: Array) -> Array:
     return padded
 
 
-def emit_pack(builder: PlanBuilder, matrix: View) -> View:
-    """Pack a matrix [batches…, depth, columns] that is known at run time only."""
+def emit_pack(builder: PlanBuilder, matrix: View, group: int = 1) -> View:
+    """Pack a matrix [lead…, depth, columns] that is known at run time only: [matrices, panels, groups, COLUMNS, group].
+
+    Args:
+        group: elements of a column that lie together in four bytes: 1 float32, or 2 int16.
+    """
     *lead, depth, columns = matrix.shape
-    count, width = prod(lead), host().columns
-    packed = builder.allocate((*lead, panels(columns), depth, width), np.float32)
-    whole, rest = divmod(columns, width)
     *steps, down, step = matrix.strides
-    if whole:
-        emit_copy(
-            builder,
-            matrix.at(0, (*lead, whole, depth, width), (*steps, step * width, down, step)),
-            packed.at(0, (*lead, whole, depth, width), packed.strides),
-        )
-    if rest:
-        lines = (*packed.strides[: len(lead)], width * 4, 4)
-        last = packed.at(whole * depth * width * 4, (*lead, depth, width), lines)
-        emit_copy(
-            builder,
-            matrix.at(whole * width * step, (*lead, depth, rest), (*steps, down, step)),
-            last.at(0, (*lead, depth, rest), lines),
-        )
-        _emit_margin(builder, last, rest)
+    width, count = host().columns, panels(columns)
+    whole, rest = divmod(columns, width)
+    packed = builder.allocate((*lead, count, -(-depth // group), width, group), matrix.dtype)
+    outer, (panel, line, *_) = packed.strides[: len(lead)], packed.strides[len(lead) :]
+    even = depth - depth % group
+    if even < depth:  # what follows the last element is multiplied with whatever comes behind a row
+        emit_clear(builder, packed, packed.nbytes)
+    for first, number, wide in ((0, whole, width), (whole, 1, rest)):
+        for at, lines, half in ((0, even // group, group), (even, 1, depth - even)):
+            if number and wide and lines and half:
+                shape, strides = (*lead, number, lines, half, wide), (*steps, width * step, group * down, down, step)
+                source = matrix.at(first * width * step + at * down, shape, strides)
+                strides = (*outer, panel, line, 4 // group, 4)
+                emit_copy(builder, source, packed.at(first * panel + at // group * line, shape, strides))
+    if rest and group == 1:
+        _emit_margin(builder, packed.at(whole * panel, (*lead, depth, width), (*outer, line, 4)), rest)
     inner = packed.strides[len(lead) :]
-    return packed.at(0, (count, panels(columns), depth, width), (inner[0] * panels(columns), *inner))
+    return packed.at(0, (prod(lead), *packed.shape[len(lead) :]), (count * panel, *inner))
 
 
 def _emit_margin(builder: PlanBuilder, panel: View, columns: int) -> None:
@@ -264,7 +265,9 @@ def _pieces(product: Product) -> Iterator[Product]:
 
 
 def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
-    weights, length = product.weights or _packed(product, packed), product.length
+    weights, length = product.weights, product.length
+    if weights is None:
+        weights = packed.made(weights_key(product), scaled_weights(product).then(pack))
     words, units = shared(builder, product, weights, length, length * len(product.offsets))
     values = words_of(builder, product, weights) | words | {
         "length": length, "zeros": builder.keep(np.zeros(length, np.float32)),
@@ -333,14 +336,15 @@ def _blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tup
     return row_block, row_blocks, panel_block, -(-count // panel_block)
 
 
-def _packed(product: Product, packed: Packed) -> View:
-    """The constant weights, scaled and packed, once for all shapes."""
-    key = (*product.key, None if product.scale is None else product.scale.tobytes())
-    return packed.made(key, late(product.constant).then(partial(_scaled, product.scale)).then(pack))
+def weights_key(product: Product) -> Key:
+    """The key of the constant weights, scaled: packed once for all shapes."""
+    return *product.key, None if product.scale is None else product.scale.tobytes()
 
 
-def _scaled(scale: Array | None, weights: Array) -> Array:
-    return weights if scale is None else weights * scale[:, None, :]
+def scaled_weights(product: Product) -> Late:
+    """The constant weights, scaled, of float32."""
+    scale = None if product.scale is None else product.scale.astype(np.float32)[:, None, :]
+    return late(product.constant).then(lambda weights: weights if scale is None else weights * scale)
 
 
 def sources(product: Product) -> Array:

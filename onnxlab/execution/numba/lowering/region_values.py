@@ -27,12 +27,12 @@ from onnxlab.execution.numba.plan.elementwise_chains import (
     SMALL_FLOATS,
     Chain,
     Operand,
+    QuantizedView,
     emit_chain,
     supports,
 )
 from onnxlab.execution.numba.plan.lowering_cache import LoweringMemo, LoweringRecord, TrackedDict
 from onnxlab.execution.numba.plan.plan import Result
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView
 from onnxlab.execution.numba.plan.views import ArenaBuffer, Array, View, channels_last, constant_view, dense
 from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
 from onnxlab.graph.edit.snapshot import NodeView
@@ -213,7 +213,7 @@ class RegionValues:
         if isinstance(value, Product) and leaves and value.target.contiguous and name not in self._halves:
             value.target = self._output(name, value.target.shape, value.target.dtype)
         self._values[name] = value
-        if isinstance(value, (Chain, Product)) and (leaves or self._uses.get(name, 0) > 1):
+        if isinstance(value, (Chain, Product)) and (leaves or (self._uses.get(name) or 0) > 1):
             self.view(name)
 
     def offer(self, name: str, value: Value) -> None:

@@ -9,17 +9,23 @@ would affect outputs that do not depend on it, so tiles with such a pixel are co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from math import inf, prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.matrix_products import Product, bits, emit_product, replaceable
+from onnxlab.execution.numba.lowering.matrix_products import (
+    Product,
+    bits,
+    emit_product,
+    replaceable,
+    scaled_weights,
+    weights_key,
+)
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
 from onnxlab.execution.numba.plan.views import Array, View
-from onnxlab.execution.numba.plan.weight_packing import Packed, late
+from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.ops.base.window_geometry import Window
 
 _WEIGHTS = np.array(
@@ -42,37 +48,20 @@ def suits(window: Window, batch: int, channels: int, out_channels: int, group: i
 
 
 def transformed(weights: Array) -> Array:
-    """[9 * channels, columns] of one group, taps first, to [36, channels, columns]."""
-    columns = weights.shape[1]
+    """[1, 9 * channels, columns], taps first, to [36, channels, columns]."""
+    columns = weights.shape[2]
     taps = weights.reshape(3, 3, -1).astype(np.float64)
     planes: Array = np.einsum("ai,bj,ijk->abk", _WEIGHTS, _WEIGHTS, taps, optimize=True)
     return planes.reshape(36, -1, columns).astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tiling:
-    """4×4 tiles over the outputs of a batch of images."""
-
-    batch: int
-    down: int
-    across: int
-
-    @property
-    def count(self) -> int:
-        return self.batch * self.down * self.across
-
-    @property
-    def unit(self) -> int:
-        return max(1, -(-self.count // 16))
-
-    def words(self, image: View, planes: View, channels: int) -> dict[str, Word]:
-        """The words of a record that both transforms have."""
-        return {
-            "image": image.where, "planes": planes.where, "plane_bytes": self.count * channels * 4,
-            "channels": channels, "height": image.shape[2], "width": image.shape[3], "tiles_down": self.down,
-            "tiles_across": self.across, "row": image.strides[2], "pixel": image.strides[3], "tiles": self.count,
-            "unit_tiles": self.unit, "image_bytes": image.strides[0],
-        }  # fmt: skip
+def _image_words(image: View, planes: View) -> dict[str, Word]:
+    """The words of an image, and of [36, tiles, channels] of its 4×4 tiles, in the records of both transforms."""
+    return {
+        "image": image.where, "planes": planes.where, "plane_bytes": planes.strides[0], "channels": planes.shape[2],
+        "height": image.shape[2], "width": image.shape[3], "row": image.strides[2], "pixel": image.strides[3],
+        "image_bytes": image.strides[0],
+    }  # fmt: skip
 
 
 def emit_winograd(builder: PlanBuilder, product: Product, window: Window, packed: Packed) -> View:
@@ -105,25 +94,26 @@ def _bands(product: Product, window: Window) -> Iterator[tuple[Product, tuple[in
 
 def _emit_band(builder: PlanBuilder, product: Product, begin: tuple[int, int], packed: Packed) -> None:
     x, target, columns = product.x, product.target, product.columns
-    batch, channels = x.shape[:2]
-    tiles = _Tiling(batch, -(-target.shape[2] // 4), -(-target.shape[3] // 4))
-    spread = builder.allocate((36, tiles.count, channels), np.float32)
-    products = builder.allocate((36, tiles.count, columns), np.float32)
-    wild, units = builder.allocate((tiles.count,), np.uint8), -(-tiles.count // tiles.unit)
-    words = tiles.words(x, spread, channels) | {
+    down, across = -(-target.shape[2] // 4), -(-target.shape[3] // 4)
+    tiles = x.shape[0] * down * across
+    unit = max(1, -(-tiles // 16))
+    spread = builder.allocate((36, tiles, x.shape[1]), np.float32)
+    products = builder.allocate((36, tiles, columns), np.float32)
+    wild, units = builder.allocate((tiles,), np.uint8), -(-tiles // unit)
+    tiling: dict[str, Word] = {"tiles_down": down, "tiles_across": across, "tiles": tiles, "unit_tiles": unit}
+    words = tiling | _image_words(x, spread) | {
         "top": begin[0], "left": begin[1], "wild": wild.where, "made_height": target.shape[2],
         "made_width": target.shape[3],
     }  # fmt: skip
     builder.emit("winograd_input", units, words, [x], [spread, wild], work=spread.size * 0.2)
     emit_product(builder, _planes(product, spread, products), packed)
-    taps = _taps(product, packed)
-    words = tiles.words(target, products, columns) | {
+    taps = packed.made((*weights_key(product), "taps"), scaled_weights(product).then(np.ascontiguousarray))
+    residual, bias = product.residual, product.bias
+    words = tiling | _image_words(target, products) | {
         "low": bits(product.low), "high": bits(product.high), "wild": wild.where, "patches": spread.where,
-        "patch_bytes": spread.strides[0], "inner": channels, "taps": taps.where,
+        "patch_bytes": spread.strides[0], "inner": x.shape[1], "taps": taps.where,
+        "bias": 0 if bias is None else builder.keep(np.ascontiguousarray(bias.reshape(-1), np.float32)),
     }  # fmt: skip
-    if product.bias is not None:
-        words["bias"] = builder.keep(np.ascontiguousarray(product.bias.reshape(-1), np.float32))
-    residual = product.residual
     if residual is not None:
         words |= {"residual": residual.where, "residual_bytes": residual.strides[0],
                   "residual_row": residual.strides[2], "residual_pixel": residual.strides[3]}  # fmt: skip
@@ -137,27 +127,9 @@ def _planes(product: Product, spread: View, products: View) -> Product:
     numbers = np.arange(36)
     batches[:, 0] = numbers * spread.strides[0]
     batches[:, 3] = batches[:, 4] = numbers * products.strides[0]
-    scale = None if product.scale is None else product.scale.tobytes()
     return replace(
         product, x=spread, offsets=spread.at(0, spread.shape[1:], spread.strides[1:]).offsets(1)[None],
         length=spread.shape[2], target=products, axis=2, batches=batches, groups=36, scale=None, bias=None,
         places=products.at(0, products.shape[1:], products.strides[1:]).offsets(1), residual=None, low=-inf, high=inf,
-        constant=late(product.constant).then(partial(_weights_of, product.scale)), window=None,
-        key=(*product.key, "winograd", scale),
+        constant=scaled_weights(product).then(transformed), window=None, key=(*weights_key(product), "winograd"),
     )  # fmt: skip
-
-
-def _taps(product: Product, packed: Packed) -> View:
-    """The plain weights, [9 * channels, columns], for tiles that are convolved directly."""
-    key = (*product.key, "taps", None if product.scale is None else product.scale.tobytes())
-    return packed.made(key, late(product.constant).then(partial(_scaled, product.scale)))
-
-
-def _scaled(scale: Array | None, weights: Array) -> Array:
-    return np.ascontiguousarray(weights[0] if scale is None else weights[0] * scale, np.float32)
-
-
-def _weights_of(scale: Array | None, weights: Array) -> Array:
-    """The transformed weights of a product."""
-    weights = weights[0]
-    return transformed(weights if scale is None else weights * scale)

@@ -17,8 +17,6 @@ Files:
                         edit touched.
     memory              Memory of runs: aligned, and the addresses of arrays in it.
     plan                Plans: records for the interpreter, linked for one set of input shapes, and one run of them.
-    quantized_view      Quantized values inside a region: int16 with the zero point taken off, whatever their dtype
-                        and zero point are.
     views               Strided views of buffers, the places of values while a plan is made, without any memory behind
                         them yet.
     weight_packing      Constants in the layouts of kernels, shared by the regions of a provider: an edit repacks only

@@ -8,30 +8,10 @@ from math import prod
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import COPY_DIMS as DIMS
 from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
-from onnxlab.execution.numba.plan.views import View
+from onnxlab.execution.numba.plan.views import View, merged
 
 _CLEARED = 65536
 _RUN = 1024  # bytes of a line of a copy that are not cut further
-
-
-def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """Drop dims of one element, and join neighbors that are one run in every layout.
-
-    Args:
-        shape: sizes, outermost first.
-        strides: of each layout, in the same order.
-
-    Returns:
-        sizes, and for each layout its strides.
-    """
-    dims: list[tuple[int, ...]] = []  # the size, and the stride in each layout
-    for size, *steps in zip(shape, *strides, strict=True):
-        if dims and all(outer == step * size for outer, step in zip(dims[-1][1:], steps, strict=True)):
-            dims[-1] = (dims[-1][0] * size, *steps)
-        elif size != 1:
-            dims.append((size, *steps))
-    sizes, *layouts = ([dim[place] for dim in dims] for place in range(1 + len(strides)))
-    return sizes, layouts
 
 
 def emit_copy(builder: PlanBuilder, source: View, target: View) -> None:

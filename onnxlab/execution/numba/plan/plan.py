@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.machine.records import CALL
 from onnxlab.execution.numba.plan import memory as run_memory
 from onnxlab.execution.numba.plan.memory import address
@@ -66,8 +65,16 @@ class PlanFrame:
 
     def calls(self, threads: int) -> list[int]:
         """The addresses of the words with which each of `threads` threads calls the interpreter."""
-        calls = self._calls.get(threads)
-        return self._new_calls(threads) if calls is None else calls
+        if threads not in self._calls:
+            while len(self._scratch) < threads:
+                self._scratch.append(run_memory.aligned(SCRATCH))
+            common = {"table": address(self.table), "threads": threads, "shared": address(self.shared),
+                      "stop": address(self._stop)}  # fmt: skip
+            rows = [common | {"scratch": address(memory)} for memory in self._scratch[:threads]]
+            words = [np.array([row.get(name, 0) for name in CALL], np.int64) for row in rows]
+            self._called += words
+            self._calls[threads] = [address(row) for row in words]
+        return self._calls[threads]
 
     def repeat(self, moves: Array, condition: int) -> Array:
         """Have calls of one thread run a loop (see `records.CALL`); returns the words of the call, with its repeats."""
@@ -76,17 +83,6 @@ class PlanFrame:
             address(moves), len(moves), condition,
         )  # fmt: skip
         return self._called[0]
-
-    def _new_calls(self, threads: int) -> list[int]:
-        while len(self._scratch) < threads:
-            self._scratch.append(run_memory.aligned(SCRATCH))
-        common = {"table": address(self.table), "threads": threads, "shared": address(self.shared),
-                  "stop": address(self._stop)}  # fmt: skip
-        rows = [common | {"scratch": address(memory)} for memory in self._scratch[:threads]]
-        words = [np.array([row.get(name, 0) for name in CALL], np.int64) for row in rows]
-        self._called += words
-        self._calls[threads] = [address(row) for row in words]
-        return self._calls[threads]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -316,11 +312,5 @@ _STAGE = 20e6  # nanoseconds of work between looks at the stop flag
 
 def _stages(work: Array) -> list[int]:
     """Ends of runs of records that take about _STAGE each."""
-    ends = []
-    spent = 0.0
-    for number, cost in enumerate(paced(work)):
-        spent += float(cost)
-        if spent > _STAGE:
-            ends.append(number + 1)
-            spent = 0.0
-    return [*ends, len(work)]
+    stages = np.cumsum(work) // _STAGE
+    return [*(np.flatnonzero(np.diff(stages, prepend=0.0)) + 1).tolist(), len(work)]

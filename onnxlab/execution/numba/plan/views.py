@@ -7,7 +7,7 @@ channel stride is one element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -115,7 +115,8 @@ class View:
         """The same elements in another shape, or None where that takes a copy."""
         if self.contiguous:
             return self.at(0, shape, dense(shape, self.dtype.itemsize))
-        strides = _regrouped(_joined(self.shape, self.strides), shape)
+        sizes, (steps,) = merged(self.shape, [self.strides])
+        strides = _regrouped(reversed([*zip(sizes, steps, strict=True)]), shape)
         return None if strides is None else self.at(0, shape, strides)
 
     def offsets(self, axes: int) -> Array:
@@ -124,25 +125,33 @@ class View:
         return _kept_offsets(shape, strides) if prod(shape) <= _SMALL else _offsets(shape, strides)
 
 
-def _joined(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """(size, stride) of as few axes as have the same elements in the same order, the last one first."""
-    axes: list[tuple[int, int]] = []
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if axes and stride == axes[-1][0] * axes[-1][1]:
-            axes[-1] = axes[-1][0] * size, axes[-1][1]
+def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Drop dims of one element, and join neighbors that are one run in every layout.
+
+    Args:
+        shape: sizes, outermost first.
+        strides: of each layout, in the same order.
+
+    Returns:
+        sizes, and for each layout its strides.
+    """
+    dims: list[tuple[int, ...]] = []  # the size, and the stride in each layout
+    for size, *steps in zip(shape, *strides, strict=True):
+        if dims and all(outer == step * size for outer, step in zip(dims[-1][1:], steps, strict=True)):
+            dims[-1] = (dims[-1][0] * size, *steps)
         elif size != 1:
-            axes.append((size, stride))
-    return axes
+            dims.append((size, *steps))
+    sizes, *layouts = ([dim[place] for dim in dims] for place in range(1 + len(strides)))
+    return sizes, layouts
 
 
-def _regrouped(axes: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[int] | None:
-    """The strides of axes that were joined, in another shape of as many elements; None where a size spans two."""
-    rest = iter(axes)
+def _regrouped(axes: Iterator[tuple[int, int]], shape: Sequence[int]) -> list[int] | None:
+    """The strides of merged axes, innermost first, in another shape; None where a size spans two of them."""
     size, stride = 1, 0
     regrouped = []
     for target_size in reversed(shape):
         if target_size != 1 and size == 1:
-            size, stride = next(rest, (1, 0))
+            size, stride = next(axes, (1, 0))
         if not target_size or size % target_size:
             return None
         regrouped.append(stride)

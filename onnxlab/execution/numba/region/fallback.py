@@ -8,7 +8,7 @@ error is raised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -16,19 +16,18 @@ from onnxlab.execution.base.provider import (
     CompiledPart,
     Part,
     PartitionView,
-    Provider,
     Step,
-    SubgraphClaim,
     part_step,
 )
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.planning.partition import partition
+from onnxlab.execution.planning.partition import parts_of
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import NodeView
 
-_failed: WeakKeyDictionary[NodeView, str] = WeakKeyDictionary()
+failed: WeakKeyDictionary[NodeView, str] = WeakKeyDictionary()
+"""{node, as it is now: the reason why it was left to NumPy in a run}."""
 
 Compile = Callable[[Part, PartitionView], CompiledPart]
 
@@ -49,33 +48,7 @@ class NodeFallback:
     def proved(self) -> None:
         """Remember the reason with the node, after NumPy has run it."""
         if self.node is not None:
-            _failed.setdefault(self.node, self.reason)
-
-
-def failure_of(node: NodeView) -> str:
-    """The reason why a node, as it is now, was left to NumPy in a run; "" where it never was."""
-    return _failed.get(node, "")
-
-
-def any_failed(nodes: Iterable[NodeView]) -> bool:
-    """Whether one of these nodes, as it is now, was left to NumPy in a run."""
-    return bool(_failed) and any(map(_failed.__contains__, nodes))
-
-
-class _AllBut(Provider):
-    """The Numba provider, without one node."""
-
-    name = "numba"
-
-    def __init__(self, make: Compile, left: NodeView) -> None:
-        self._make = make
-        self._left = left
-
-    def compile(self, part: Part, view: PartitionView) -> CompiledPart:
-        return self._make(part, view)
-
-    def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
-        return [SubgraphClaim(tuple(node.id for node in view.nodes if node is not self._left))]
+            failed.setdefault(self.node, self.reason)
 
 
 def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile) -> ProgramBody:
@@ -89,7 +62,9 @@ def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile
     def program() -> Program:
         inner = replace(view, nodes=part.nodes, visible=frozenset(part.outputs), refusals={})
         steps: list[Step] = []
-        for piece in partition(inner, (_AllBut(make, node), NumpyProvider())).parts:
+        place = next(number for number, other in enumerate(part.nodes) if other is node)
+        groups = ("numba", part.nodes[:place]), ("numpy", (node,)), ("numba", part.nodes[place + 1 :])
+        for piece in parts_of(inner, [group for group in groups if group[1]]):
             if piece.provider == "numpy":
                 steps += NumpyProvider().compile(piece, inner)
             else:

@@ -6,9 +6,8 @@ A node that cannot be bound never makes a run fail: NumPy runs it in the region'
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import Any
 
@@ -25,10 +24,9 @@ from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
+from onnxlab.execution.numba.region.bound_plans import ShortPlan, loop_plan, short_plan
 from onnxlab.execution.numba.region.fallback import NodeFallback
 from onnxlab.execution.numba.region.inner_values import InnerValues, places_of, steps_of
-from onnxlab.execution.numba.region.loop_plan import loop_plan
-from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
 from onnxlab.execution.numba.rules.fusion.fusions import Fused, fused
 from onnxlab.execution.program.executor import NodeContext, ProgramBody
@@ -82,12 +80,11 @@ class Region:
         self._in_background = in_background
         self._precise = precise
         self._packed = packed
-        self._around = around
+        self._around = cache(around)
         self._follows = follows
         about = (*halves.items(), *self._opsets.items())
         self._fixed = (tuple(map(attrgetter("id"), part.nodes)), part.inputs, part.outputs, follows, precise, about)
         self._about = (precise, *self._opsets.items())
-        self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: Lru[Any, Plan | NodeFallback] = Lru("plans", _PLANS)
         self._valued: tuple[int, ...] = ()
         self._made: Lru[Any, int] = Lru("counts of plans", _PLANS)
@@ -168,15 +165,12 @@ class Region:
 
     def _of_runs(self, arrays: Sequence[Array]) -> Any:
         """The key of checkpoints of runs on arrays of these shapes, the same after edits of the region."""
-        return self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays)
+        return self.part.inputs, self.part.outputs, *_types(arrays)
 
     def quick(self, *arrays: Any) -> Any:
         """Call without a context; None where one is needed: without a plan, or where it takes much time or memory."""
-        try:
-            plan = self._plans.get(self._key(arrays))
-        except AttributeError:  # an optional input that is absent
-            return None
-        if type(plan) is not Plan or plan.new or not plan.short or plan.nbytes > _UNCOUNTED:
+        plan = self._made_plan(arrays)
+        if plan is None or plan.new or not plan.short or plan.nbytes > _UNCOUNTED:
             return None
         if plan.brief is None:
             plan.brief = short_plan(plan, self._threads()) or False
@@ -212,11 +206,14 @@ class Region:
 
     def _made_plan(self, arrays: Sequence[Any]) -> Plan | None:
         """The plan for these arrays, where it has been made."""
+        plan = self._known(arrays)
+        return plan if type(plan) is Plan else None
+
+    def _known(self, arrays: Sequence[Any]) -> Plan | NodeFallback | None:
         try:
-            plan = self._plans.get(self._key(arrays))
+            return self._plans.get(self._key(arrays))
         except AttributeError:  # an optional input that is absent
             return None
-        return plan if type(plan) is Plan else None
 
     def _key(self, arrays: Sequence[Array]) -> Any:
         key = tuple([array.shape for array in arrays])
@@ -224,11 +221,8 @@ class Region:
 
     def _plan(self, arrays: Sequence[Any]) -> Plan | NodeFallback | None:
         """The plan for these arrays, None where NumPy has to run them."""
-        try:
-            plan = self._plans.get(self._key(arrays))
-        except AttributeError:  # an optional input that is absent
-            return None
-        if plan is not None or not all(array.size for array in arrays):
+        plan = self._known(arrays)
+        if plan is not None or not all(array is not None and array.size for array in arrays):
             return plan
         if not self._in_background:
             return self._made_ready(arrays)
@@ -248,34 +242,31 @@ class Region:
 
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | NodeFallback:
         """Make and remember the plan of these arrays; the caller holds the lock."""
-        plan, valued = self._new_plan(arrays, address_of)
+        shapes, about = tuple(array.shape for array in arrays), _types(arrays)
+        count = self._made.keep(shapes, self._made.get(shapes, 0) + 1)
+        plan: Plan | NodeFallback | None = self._packed.plan((self._fixed, *about), self.part.nodes, self._constants)
+        valued = set[int]()
+        if count > _MISSES and self._valued:
+            plan = NodeFallback(self._fallback, None, "its plans depend on values that change with every run")
+        if plan is None:
+            plan, binder = self._tier.timed(None, lambda: self._lowered(arrays, address_of))
+            valued = binder.valued
+            if isinstance(plan, Plan) and not valued:
+                looked = frozenset(filter(binder.looked.has, self._constants))
+                self._packed.remember((self._fixed, *about), plan, self.part.nodes, self._constants, looked)
         if isinstance(plan, Plan):
-            plan.new = self._made[tuple(array.shape for array in arrays)] == 1
+            plan.new = count == 1
         if valued - set(self._valued):
             self._valued = tuple(sorted(valued | set(self._valued)))
             self._plans.clear()
-        self._plans.keep(self._key(arrays), plan)
-        return plan
+        return self._plans.keep(self._key(arrays), plan)
 
-    def _new_plan(
-        self, arrays: Sequence[Array], address_of: Callable[[str], int]
-    ) -> tuple[Plan | NodeFallback, set[int]]:
-        shapes = tuple(array.shape for array in arrays)
-        count = self._made.keep(shapes, self._made.get(shapes, 0) + 1)
-        if count > _MISSES and self._valued:
-            return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
-        key = (self._fixed, *((array.shape, array.dtype) for array in arrays))
-        renewed = self._packed.plan(key, self.part.nodes, self._constants)
-        if renewed is not None:
-            return renewed, set()
-        with self._binding(arrays) as binder:
-            plan = self._tier.timed(None, lambda: self._lowered(binder, key, address_of))
-        return plan, binder.valued
+    def _lowered(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> tuple[Plan | NodeFallback, Binder]:
+        """The plan of all nodes, or the fallback of one that cannot be lowered; and the binder that lowered them.
 
-    @contextmanager
-    def _binding(self, arrays: Sequence[Array]) -> Iterator[Binder]:
-        """A binder that reuses the lowering records of an earlier one, and whose own records are kept for the next."""
-        plans, about = self._packed.shared.plans, (self._about, *((array.shape, array.dtype) for array in arrays))
+        Records of an earlier lowering are reused, and those of this one are kept for the next.
+        """
+        plans, about = self._packed.shared.plans, (self._about, *_types(arrays))
         records = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
                                       for step in self._fused})  # fmt: skip
         binder = Binder(
@@ -283,12 +274,25 @@ class Region:
             self._precise, self._follows, records,
         )  # fmt: skip
         try:
-            yield binder
-            if binder.finished:
-                records = binder.memo.made
+            for step in self._fused:
+                background.rest()
+                if isinstance(step, Fused):
+                    binder.perform(step.match.output, step, partial(step.lower, binder, lower))
+                else:
+                    binder.node = step
+                    binder.perform(step.outputs[0], step, partial(lower, binder, step))
+            binder.node = None
+            plan = binder.finish(address_of)
+            records = binder.memo.made
+        except engine.NotReadyError:
+            raise
+        except (UnbindableError, OverflowError) as error:
+            return self._detour(binder.node, str(error)), binder
+        except Exception as error:  # a fault of a rule or of the model: only the latter fails in NumPy too
+            return self._detour(binder.node, f"binding failed: {error!r}"), binder
         finally:
             plans.put(about, records)
-            binder.memo.close()
+        return plan, binder
 
     def inner_values(self, arrays: Sequence[Array]) -> InnerValues | None:
         """The values that a plan for such arrays leaves in memory; None where there is no such plan yet."""
@@ -296,11 +300,13 @@ class Region:
         if used is None:
             return None
         if self._inner is None or self._inner[0] != key:
-            with self._lock, self._binding(arrays) as binder:
-                plan = self._finished(binder, engine.address_of)
-                equal = plan.trace.tokens == used.trace.tokens and np.array_equal(plan.trace.spans, used.trace.spans)
-                # the memory of the plan in use is there, and in the processor's cache
-                self._inner = key, InnerValues(used if equal else plan, places_of(binder), steps_of(binder))
+            with self._lock:
+                plan, binder = self._lowered(arrays, engine.address_of)
+            if not isinstance(plan, Plan):
+                return None
+            equal = plan.trace.tokens == used.trace.tokens and np.array_equal(plan.trace.spans, used.trace.spans)
+            # the memory of the plan in use is there, and in the processor's cache
+            self._inner = key, InnerValues(used if equal else plan, places_of(binder), steps_of(binder))
         return self._inner[1]
 
     def places(self, *arrays: Array) -> frozenset[str]:
@@ -331,41 +337,15 @@ class Region:
     def _fused(self) -> list[NodeView | Fused]:
         return fused(self.part, self._constants)
 
-    def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | NodeFallback:
-        """The plan of all nodes, remembered by its key where it depends on no values; or the fallback of one node."""
-        try:
-            plan = self._finished(binder, address_of)
-            if not binder.valued:
-                looked = frozenset(binder.looked)
-                self._packed.remember(key, plan, self.part.nodes, self._constants, looked)
-            return plan
-        except engine.NotReadyError:
-            raise
-        except (UnbindableError, OverflowError) as error:
-            return self._detour(binder.node, str(error))
-        except Exception as error:  # a fault of a rule or of the model: only the latter fails in NumPy too
-            return self._detour(binder.node, f"binding failed: {error!r}")
-
-    def _finished(self, binder: Binder, address_of: Callable[[str], int]) -> Plan:
-        """The plan of all nodes; `binder.node` is the one that is being lowered."""
-        for step in self._fused:
-            background.rest()
-            if isinstance(step, Fused):
-                binder.perform(step.match.output, step, partial(step.lower, binder, lower))
-            else:
-                binder.node = step
-                binder.perform(step.outputs[0], step, partial(lower, binder, step))
-        binder.node = None
-        return binder.finish(address_of)
-
     def _detour(self, node: NodeView | None, reason: str) -> NodeFallback:
         self.reason = reason
         if node is None or len(self.part.nodes) == 1:
             return NodeFallback(self._fallback, node, reason)
-        body = self._bodies.get(node.id)
-        if body is None:
-            body = self._bodies[node.id] = self._around(node)
-        return NodeFallback(body, node, reason)
+        return NodeFallback(self._around(node), node, reason)
+
+
+def _types(arrays: Sequence[Array]) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+    return [(array.shape, array.dtype) for array in arrays]
 
 
 def lower(binder: Binder, node: Any) -> None:

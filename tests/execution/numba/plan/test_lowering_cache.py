@@ -10,8 +10,7 @@ import onnxlab
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.numba.plan import lowering_cache
 from onnxlab.execution.numba.plan.builder import PlanBuilder
-from onnxlab.execution.numba.plan.elementwise_chains import Chain
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView
+from onnxlab.execution.numba.plan.elementwise_chains import Chain, QuantizedView
 from onnxlab.execution.numba.region import region as regions
 from onnxlab.execution.numba.rules.fusion.fusions import Fused
 from onnxlab.execution.numpy.provider import NumpyProvider

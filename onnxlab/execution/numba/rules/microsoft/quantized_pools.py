@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
-from onnxlab.execution.numba.plan.elementwise_chains import emit_chain
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView, limits, rounded
+from onnxlab.execution.numba.plan.elementwise_chains import QuantizedView, emit_chain, limits, rounded
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.onnx.pool import averaged, over_all
 from onnxlab.execution.numba.rules.onnx.quantization import (

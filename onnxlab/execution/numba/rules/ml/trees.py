@@ -12,8 +12,7 @@ from onnxlab.execution.numba.lowering.matrix_products import bits
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.elementwise_chains import Chain
-from onnxlab.execution.numba.plan.quantized_view import chain
+from onnxlab.execution.numba.plan.elementwise_chains import Chain, chain
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Key
 from onnxlab.execution.numba.rules.onnx.matmul import by_constant

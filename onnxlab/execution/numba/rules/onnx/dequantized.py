@@ -16,7 +16,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView
+from onnxlab.execution.numba.plan.elementwise_chains import QuantizedView
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.rules.onnx import conv, elementwise, matmul, shape
 from onnxlab.execution.numba.rules.onnx.integer_convolution import convolved

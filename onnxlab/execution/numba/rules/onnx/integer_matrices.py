@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
-from onnxlab.execution.numba.lowering.integer_products import IntegerProduct, emit_pack_pairs
-from onnxlab.execution.numba.lowering.matrix_products import Product
+from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
+from onnxlab.execution.numba.lowering.matrix_products import Product, emit_pack
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView, limits
+from onnxlab.execution.numba.plan.elementwise_chains import QuantizedView, limits
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.rules.onnx.matmul import stacked
 from onnxlab.execution.numba.rules.onnx.quantization import (
@@ -47,7 +47,7 @@ def product(binder: Binder, a: View, b: Array | View, key: tuple[object, ...], d
     right = b if isinstance(b, View) else constant_view(b)
     lead = np.broadcast_shapes(a.shape[:-2], right.shape[:-2])
     target = binder.builder.allocate((*lead, a.shape[-2], right.shape[-1]), dtype)
-    packed = emit_pack_pairs(binder.builder, right)
+    packed = emit_pack(binder.builder, right, 2)
     batches, places = stacked(a, right, target, packed)
     inner = a.at(0, a.shape[-2:], a.strides[-2:])
     return IntegerProduct(

@@ -12,8 +12,7 @@ from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView, Zero, chain, limits, rounded
+from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand, QuantizedView, Zero, chain, limits, rounded
 from onnxlab.execution.numba.plan.views import Array, View, constant_view, dense
 from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, reason_at, rule
 from onnxlab.graph.edit.snapshot import NodeView

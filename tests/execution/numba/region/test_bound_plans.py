@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 from onnxlab.errors import LimitError, RunError
-from onnxlab.execution.numba.region.loop_plan import LoopPlan
+from onnxlab.execution.numba.region.bound_plans import LoopPlan
 from onnxlab.limits import Limits
 from tests.execution.support.models import model
 from tests.execution.support.regions import Both
@@ -118,7 +118,7 @@ def test_a_condition_that_is_computed_ends_it(most, calls):
 
 
 def test_what_is_collected_by_several_calls_is_joined(calls, monkeypatch):
-    monkeypatch.setattr("onnxlab.execution.numba.region.loop_plan._COLLECTED", 128)
+    monkeypatch.setattr("onnxlab.execution.numba.region.bound_plans._COLLECTED", 128)
     checked(STATE, {"x": X / 1000, "most": np.array(1 << 40)}, calls)
     assert set(calls) == {36}
 

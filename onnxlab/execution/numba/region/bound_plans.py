@@ -1,39 +1,95 @@
-"""Plans in loops: all iterations by one call of compiled code, or some thousand of them.
+"""Plans bound to arrays of their own: those of microseconds, and those that run in loops.
 
-Between two iterations, loop-carried values are copied from outputs to inputs, and the addresses of scanned inputs and
-outputs advance by one entry.
+The way to the compiled code of a short plan would take longer than the code, so each frame has its own outputs, of
+which the caller gets copies: copying small outputs is faster than filling addresses of new memory into the frame. In a
+loop, all iterations, or some thousand of them, are one call of compiled code. Between two iterations, loop-carried
+values are copied from outputs to inputs, and the addresses of scanned inputs and outputs advance by one entry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
+from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.numba.machine.records import CALL, MOVE
 from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.memory import address, allocated
-from onnxlab.execution.numba.plan.plan import Plan, PlanFrame
+from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.limits import Repeated, Repetition
 
-_AT_ONCE = 1e7  # nanoseconds of work between looks at the stop flag
+_LITTLE = 1 << 14  # bytes of all outputs of a short plan
+_ALONE = 2e4  # nanoseconds of work that are not shared with other threads
 _SHORT = 5e4  # nanoseconds of work for which the GIL is not given up
+_AT_ONCE = 1e7  # nanoseconds of work between looks at the stop flag
 _ITERATIONS = 1 << 12  # in one call
 _COLLECTED = 1 << 15  # bytes of an output that are collected by one call
 _SHARED = 1e6  # nanoseconds of an iteration that are worth sharing with another thread
 _REPEATS, _DONE = CALL.index("repeats"), CALL.index("done")
 
+_copy = methodcaller("copy")
 
-class _Bound(NamedTuple):
-    """A frame, its arrays for carried and made values, and the call that runs it."""
 
-    frame: PlanFrame
-    call: Array
-    moves: Array
-    inputs: dict[int, Array]
-    outputs: list[Array]
+class _Bound:
+    """A frame of a plan with outputs, and some inputs, of its own.
+
+    Args:
+        inputs: {number: shape and dtype} of its own inputs.
+    """
+
+    def __init__(self, plan: Plan, inputs: Mapping[int, Any]) -> None:
+        self.frame = frame = plan.frame()
+        self.inputs = {place: np.empty(*about) for place, about in inputs.items()}
+        self.outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in plan.outputs]
+        for ports, arrays in ((plan.reads, self.inputs), (plan.writes, dict(enumerate(self.outputs)))):
+            for word, offset, place in ports:
+                if place in arrays:
+                    frame.words[word] = address(arrays[place]) + offset
+        self.run: Callable[[], object] = engine.caller(frame, plan.records)
+        # of a loop: the words of its call, and its moves
+        self.call: Array = np.zeros(0, np.int64)
+        self.moves: Array = self.call
+
+
+class ShortPlan:
+    """A plan whose frames are bound to outputs; may be called from many threads at once. See `short_plan`."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._fault = plan.fault
+        self._idle: list[_Bound] = []
+
+    def __call__(self, *arrays: Array) -> Any:
+        """The only output, or a list of all; None where an index was beyond its axis."""
+        try:
+            bound = self._idle.pop()
+        except IndexError:
+            bound = _Bound(self._plan, {})
+        frame, outputs = bound.frame, bound.outputs
+        for array in arrays:
+            if not array.flags.carray:
+                arrays = tuple(plain(arrays))
+                break
+        for word, offset, number in self._plan.reads:
+            frame.words[word] = address(arrays[number]) + offset
+        if self._fault >= 0:
+            frame.arena[self._fault] = 0
+        bound.run()
+        result = outputs[0].copy() if len(outputs) == 1 else [*map(_copy, outputs)]
+        failed = self._fault >= 0 and frame.arena[self._fault]
+        self._idle.append(bound)
+        return None if failed else result
+
+
+def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
+    """A plan as a ShortPlan, None where it takes long, or has large or constant outputs."""
+    if float(plan.work.sum()) > (_SHORT if threads == 1 else _ALONE):
+        return None
+    small = sum(map(allocated, plan.outputs)) <= _LITTLE
+    return ShortPlan(plan) if small and all(isinstance(output, tuple) for output in plan.outputs) else None
 
 
 class LoopPlan:
@@ -48,7 +104,6 @@ class LoopPlan:
         self._sizes = {place: _nbytes(plan.outputs[place]) for place in repetition.collected}
         self._steps = {place: inputs[place].nbytes for place in repetition.sliced}
         self._ports = [port for port in plan.reads if port[2] not in self._own]
-        self._own_ports = [port for port in plan.reads if port[2] in self._own]
         self._work = float(plan.work.sum()) or 1.0
         largest = max(self._sizes.values(), default=1)
         self._most = max(1, min(_ITERATIONS, int(_AT_ONCE / self._work), _COLLECTED // max(1, largest)))
@@ -114,20 +169,14 @@ class LoopPlan:
         ]  # fmt: skip
 
     def _bound(self) -> _Bound:
-        plan, repetition = self._plan, self._repetition
-        frame = plan.frame()
-        inputs = {place: np.empty(*about) for place, about in self._own.items()}
-        outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in plan.outputs]
-        for word, offset, place in self._own_ports:
-            frame.words[word] = address(inputs[place]) + offset
-        for word, offset, place in self._plan.writes:
-            frame.words[word] = address(outputs[place]) + offset
+        repetition, bound = self._repetition, _Bound(self._plan, self._own)
+        inputs, outputs = bound.inputs, bound.outputs
         rows = [(inputs[place].nbytes, address(inputs[place]), address(outputs[output]))
                 for place, output in repetition.carried]  # fmt: skip
-        moves = np.zeros((2 * len(rows) + len(plan.reads) + len(plan.writes) + 1, len(MOVE)), np.int64)
+        moves = np.zeros((2 * len(rows) + len(self._plan.reads) + len(self._plan.writes) + 1, len(MOVE)), np.int64)
         if repetition.counter >= 0:
             rows.append((0, address(inputs[repetition.counter]), 1))
-        table = address(frame.table)
+        table = address(bound.frame.table)
         rows += [(0, table + 8 * word, self._steps[place]) for word, _, place in self._ports if place in self._steps]
         for place in repetition.collected:
             step = self._sizes[place]
@@ -136,7 +185,8 @@ class LoopPlan:
                      for row, (_, output) in enumerate(repetition.carried) if output == place]  # fmt: skip
         moves[: len(rows)] = np.array(rows, np.int64).reshape(-1, len(MOVE))
         condition = 0 if repetition.condition < 0 else address(outputs[repetition.condition])
-        return _Bound(frame, frame.repeat(moves[: len(rows)], condition), moves, inputs, outputs)
+        bound.call, bound.moves = bound.frame.repeat(moves[: len(rows)], condition), moves
+        return bound
 
 
 def loop_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> LoopPlan | None:
