@@ -2,6 +2,5 @@
 
 Files:
     svm    Support vector machines of ai.onnx.ml with support vectors; those in primal form are left to NumPy.
-    trees  ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are left to
-           NumPy.
+    trees  ai.onnx.ml: tree ensembles, linear models, features. Labels that are strings are left to NumPy.
 """
