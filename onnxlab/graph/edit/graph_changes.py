@@ -122,7 +122,12 @@ class SetTypes:
             if encoded is not None:
                 info.type.SetInParent()
                 info.type.MergeFromString(encoded)
-        graph.touch.declared(self._values(scope, infos))
+        changed = self._values(scope, infos)
+        if self.kind == "input" and not scope.parent:  # everything is inferred from what the model's inputs declare
+            for vid in changed:
+                graph.touch.formal(scope, values[vid])
+        else:
+            graph.touch.declared(changed)
         return SetTypes(self.scope, self.kind, self.places, tuple(old))
 
     def _values(self, scope: Scope, infos: list[Any]) -> list[int]:

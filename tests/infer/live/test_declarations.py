@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
-from onnxlab.graph.edit.changes import RemoveEntry
+from onnxlab.graph.edit.changes import RemoveEntry, SetTypes
 from onnxlab.graph.state.graph_state import GraphState
 from onnxlab.infer import Inference
 from onnxlab.infer.facts.policy import Policy
@@ -358,3 +358,14 @@ def test_a_wrong_declaration_of_another_output_stays_when_one_is_taken_over() ->
     model.nodes["y"].remove(bypass=True)
     assert types(model) == {"y": "1[4]", "wrong": "7[9]"}
     assert model.history.all_labels == ["bypass Cast#2 (output y: int64 → float32)"]
+
+
+def test_a_type_that_a_change_gives_an_input_is_inferred_from() -> None:
+    model = onnxlab.load(declared())
+    new = info("x", [2, 8]).type.SerializeToString()
+    with model.edit("a change") as edit:
+        edit.apply(SetTypes(model.graph.main.id, "input", (0,), (new,)))
+    assert str(model.fact("y")) == "float32[2,16]"
+    assert types(model)["y"] == "1[2, 16]"
+    model.undo()
+    assert types(model)["y"] == "1[4, 16]"
