@@ -15,7 +15,8 @@ Files:
     decided_branches    Branches that the shapes of the feeds decide: they are compiled as if they stood outside.
     inlining            Inline calls of functions, Ifs whose condition is known or whose branches are short, and
                         Constant nodes.
-    loop_carried        Loop-carried values that no iteration changes, such as a recurrent layer's weights.
+    loop_carried        Loop-carried values that no iteration changes, such as a recurrent layer's weights, or to
+                        which each appends an item.
     partition           The partition of nodes among providers: maximal convex parts, in the caller's order of
                         preference.
     programs            The compiler of a graph as it is now, and the programs that it has made.

@@ -8,6 +8,7 @@ each set of attributes.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -24,12 +25,13 @@ from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, P
 from onnxlab.execution.planning.block_size import BlockSize
 from onnxlab.execution.planning.cached_partition import StepCache
 from onnxlab.execution.planning.inlining import Flattened
-from onnxlab.execution.planning.loop_carried import invariant_inputs
+from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
 from onnxlab.execution.planning.passes.pass_list import NodeList, listed
 from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
+from onnxlab.execution.program.loop_body import LoopGrowth
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
@@ -298,7 +300,7 @@ class ScopeCompiler(ScopeNames):
         inner = ScopeCompiler(self.compiler, scope, self.bindings, self.persistent, invariant)
         inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
         captures = tuple(name for name, value in scope.captures if value not in self.persistent)
-        return inner.body(inputs, captures)
+        return inner.body(inputs, captures, owner)
 
     def _invariant(self, owner: NodeView, body: ScopeView) -> dict[str, int]:
         """Inputs of a body that hold the same initializer whenever it runs."""
@@ -307,16 +309,36 @@ class ScopeCompiler(ScopeNames):
         }
         return {carried: value for carried, value in values.items() if value in self.persistent}
 
-    def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
+    def body(self, inputs: tuple[str, ...], captures: tuple[str, ...], owner: NodeView | None = None) -> ProgramBody:
         """This scope as a body of a node, or a function, that reads `captures` from outside."""
-        facts = tuple(map(refined_by_type, map(self.compiler.fact, self.scope.output_ids), self.scope.output_types))
+        facts = map(refined_by_type, map(self.compiler.fact, self.scope.output_ids), self.scope.output_types)
         watched = self.compiler.watched.get(self.scope.id, ())
+        outputs, growth = list(self.scope.outputs), list[LoopGrowth]()
+        if owner is not None and not self.compiler.watched and inputs == self.scope.inputs:
+            for place, output, node in grown_inputs(owner, self.scope, self._captured_names()):
+                outputs[output] = node.inputs[1]
+                growth.append(LoopGrowth(place, output, node.attributes.get("axis", 0), self._step_of(node)))
+        grown = {inputs[item.place] for item in growth}
+        feeds = tuple([name for name in (*inputs, *captures) if name not in grown])
 
         def make() -> Program:
-            return self.program((*inputs, *captures), (*self.scope.outputs, *(name for name, _ in watched)))
+            return self.program(feeds, (*outputs, *(name for name, _ in watched)))
 
-        return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
-                           [value for _, value in watched])  # fmt: skip
+        return ProgramBody(inputs, self.scope.outputs, captures, tuple(facts), make, self.compiler.folder,
+                           [value for _, value in watched], growth)  # fmt: skip
+
+    def _captured_names(self) -> Counter[str]:
+        """{name: number of nodes of this scope whose bodies read it}."""
+        return Counter(name for node in self.scope.nodes for name in self.captures(node))
+
+    def _step_of(self, node: NodeView) -> Program:
+        """A node alone as a program of the last provider."""
+        provider, names = self.compiler.providers[-1], tuple(node.inputs)
+        compiled = self._compiled(
+            Part(provider.name, (node,), names, node.outputs), self.view(names, node.outputs, nodes=(node,)), provider
+        )
+        assert isinstance(compiled, list)
+        return assemble(compiled, names, node.outputs, lambda name: None, self.where)
 
 
 def _constant(view: PartitionView, name: str) -> Any:

@@ -17,7 +17,7 @@ from onnxlab.execution.base.output_sizes import UNFIT
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
-from onnxlab.execution.program.loop_body import loop_body
+from onnxlab.execution.program.loop_body import LoopGrowth, loop_body, without
 from onnxlab.execution.program.program import Instruction, Program, Row
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.execution.program.run_observers import BorderValues
@@ -111,7 +111,7 @@ class NodeContext(StepContext):
     def repeat(self, body: Body, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
         """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
         assert isinstance(body, ProgramBody)
-        loop, limits = loop_body(body.made, repetition), self._run.limits
+        loop, limits = loop_body(body.made, repetition, body.growth), self._run.limits
         if loop is None:
             return None
         if limits.iterations is not None:  # the limit refuses one more
@@ -143,6 +143,7 @@ class ProgramBody:
         captures: names of the outer values that it reads.
         output_facts: inferred types of the outputs, with what the file declares of them where inference knows less.
         folder: results of constant instructions.
+        growth: the inputs that the program does not take, since it makes the items that are appended to them.
 
     The program makes the values with the ids `watched` as additional outputs; the run notes them.
     """
@@ -156,6 +157,7 @@ class ProgramBody:
         make: Callable[[], Program],
         folder: Folder,
         watched: Sequence[int] = (),
+        growth: Sequence[LoopGrowth] = (),
     ) -> None:
         self.inputs = inputs
         self.outputs = outputs
@@ -163,6 +165,7 @@ class ProgramBody:
         self.output_facts = output_facts
         self._make = make
         self.folder = folder
+        self.growth = growth
         self._watched = watched
         self._program: Program | None = None
 
@@ -183,8 +186,10 @@ class ProgramBody:
         if len(feeds) != len(self.inputs):
             takes = ", ".join(self.inputs) or "none"
             raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
-        arguments = [*feeds, *(captured[name] for name in self.captures)]
+        arguments = [*without(self.growth, feeds), *(captured[name] for name in self.captures)]
         results = run_program(self.program, arguments, run, self.folder)
+        for item in self.growth:
+            results[item.output] = item.append(feeds[item.place], results[item.output])
         for value in reversed(self._watched):
             run.seen.setdefault(value, []).append(results.pop())
         return results

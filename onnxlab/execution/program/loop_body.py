@@ -3,16 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from onnxlab.execution.base.provider import CompiledPart
 from onnxlab.execution.program import constant_folding
 from onnxlab.execution.program.constant_folding import FoldedProgram
 from onnxlab.execution.program.program import Program
+from onnxlab.execution.program.run_errors import failure
 from onnxlab.limits import Repeated, Repetition
 
 _NOTE = "repeated"
+
+
+class LoopGrowth(NamedTuple):
+    """A loop-carried value to which each iteration appends an item, which the program of the body makes instead of it.
+
+    Attributes:
+        place, output: of the value among the inputs and the outputs of the body.
+        axis: along which the item is appended.
+        program: the only step is the Concat of the value and the item.
+    """
+
+    place: int
+    output: int
+    axis: int
+    program: Program
+
+    def append(self, value: Any, items: Any) -> Any:
+        """The value with an item, or several of them, at its end. Raises RunError with the name of the Concat."""
+        instruction, frame = self.program.instructions[0], self.program.frame((value, items))
+        try:
+            return instruction.call(value, items)
+        except Exception as error:
+            raise failure(instruction, frame, error) from error
+
+    def joined(self, items: Any) -> Any:
+        """Stacked items one behind the other along the axis."""
+        shape = items.shape[1:]
+        if not -len(shape) <= self.axis < len(shape):  # `append` refuses one as it refuses all
+            return items[0]
+        axis = self.axis % len(shape)
+        together = np.moveaxis(items, 0, axis)
+        return together.reshape(*shape[:axis], len(items) * shape[axis], *shape[axis + 1 :])
+
+
+def without(growth: Sequence[LoopGrowth], feeds: Sequence[Any]) -> list[Any]:
+    """The feeds that the program of a body takes."""
+    grown = {item.place for item in growth}
+    return [feed for place, feed in enumerate(feeds) if place not in grown] if grown else [*feeds]
+
+
+def _shortened(repetition: Repetition, growth: Sequence[LoopGrowth]) -> Repetition:
+    """The repetition of a body by the places of its program, which collects the items."""
+    grown = {item.place for item in growth}
+    places = {place: place - sum(other < place for other in grown) for pair in repetition.carried for place in pair[:1]}
+    return replace(
+        repetition,
+        carried=tuple([(places[place], output) for place, output in repetition.carried if place not in grown]),
+        collected=(*repetition.collected, *[item.output for item in growth]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +78,7 @@ class LoopBody:
         outputs: for each output of the body, the index of the part's output, or -1 - i for input i; 0 for a constant.
         lasts: outputs of the body that are not collected, where the part's are.
         going: the input, or the array, of a condition that is the same in every iteration; None for any other.
+        growth: the values to which iterations append.
     """
 
     part: CompiledPart
@@ -34,10 +87,11 @@ class LoopBody:
     outputs: tuple[int, ...]
     lasts: tuple[int, ...]
     going: Any
+    growth: Sequence[LoopGrowth]
 
     def run(self, context: Any, most: int, feeds: Sequence[Any], captured: Iterable[Any]) -> Repeated | None:
         """Run the loop on the body's inputs and captures; None where it has to be run iteration by iteration."""
-        arrays = [*feeds, *captured]
+        arrays = [*without(self.growth, feeds), *captured]
         inputs = [arrays[place] if type(place) is int else place for place in self.inputs]
         if self.going is not None:
             going = arrays[self.going] if type(self.going) is int else self.going
@@ -49,10 +103,14 @@ class LoopBody:
         outputs = [results_of_part[place] if place >= 0 else arrays[-1 - place] for place in self.outputs]
         for place in self.lasts:
             outputs[place] = outputs[place][-1].copy()
+        for item in self.growth:
+            items = item.joined(outputs[item.output])
+            context.reserve(items.nbytes + feeds[item.place].nbytes, "the values that the loop carries")
+            outputs[item.output] = item.append(feeds[item.place], items)
         return iterations, outputs
 
 
-def loop_body(program: Program | None, repetition: Repetition) -> LoopBody | None:
+def loop_body(program: Program | None, repetition: Repetition, growth: Sequence[LoopGrowth]) -> LoopBody | None:
     """The loop over a body's program, None where the program is not one part or has not run."""
     if program is None:
         return None
@@ -61,12 +119,14 @@ def loop_body(program: Program | None, repetition: Repetition) -> LoopBody | Non
         folded = constant_folding.known_fold(program)
         if folded is None:
             return None
-        notes[repetition] = _matched(program, folded, repetition)
+        notes[repetition] = _matched(program, folded, _shortened(repetition, growth), growth)
     match: LoopBody | None = notes[repetition]
     return match
 
 
-def _matched(program: Program, folded: FoldedProgram, repetition: Repetition) -> LoopBody | None:
+def _matched(
+    program: Program, folded: FoldedProgram, repetition: Repetition, growth: Sequence[LoopGrowth]
+) -> LoopBody | None:
     instruction = folded.rows[0][0] if len(folded.rows) == 1 else None
     part = None if instruction is None else instruction.step.part
     if instruction is None or part is None or part.repeat is None:
@@ -98,7 +158,7 @@ def _matched(program: Program, folded: FoldedProgram, repetition: Repetition) ->
         -1 if condition < 0 or going is not None else outputs[condition] or 0,
     )
     lasts = tuple([output for _, output in repetition.carried if outputs[output] in collected])
-    return LoopBody(part, loop, inputs, tuple([place or 0 for place in outputs]), lasts, going)
+    return LoopBody(part, loop, inputs, tuple([place or 0 for place in outputs]), lasts, going, growth)
 
 
 def _is_made(place: int | None) -> bool:

@@ -25,7 +25,7 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
 from onnxlab.execution.program.executor import ProgramBody, StepContext, run_program
-from onnxlab.execution.program.loop_body import loop_body
+from onnxlab.execution.program.loop_body import loop_body, without
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Run
@@ -296,7 +296,11 @@ class _ShortContext(StepContext):
     def run(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run a body once. Raises as `Specialization.values`."""
         short = self._bodies[body]
-        return [*short.run([*feeds, *short.captured(self._captured)], self._left)]
+        results = [*short.run([*without(body.growth, feeds), *short.captured(self._captured)], self._left)]
+        for item in body.growth:
+            results[item.output] = item.append(feeds[item.place], results[item.output])
+            self.reserve(results[item.output].nbytes)
+        return results
 
     def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run the program of a compiled part. Raises as `Specialization.values`."""
@@ -305,7 +309,7 @@ class _ShortContext(StepContext):
 
     def repeat(self, body: ProgramBody, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
         """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
-        loop, left = loop_body(body.made, repetition), self._left
+        loop, left = loop_body(body.made, repetition, body.growth), self._left
         if loop is None:
             return None
         captured = self._bodies[body].captured(self._captured)

@@ -1,5 +1,7 @@
 """Loops that carry their weights: as good as constants of the body, until a feed says otherwise."""
 
+from functools import partial
+
 import numpy as np
 import onnx
 import onnx.parser
@@ -9,6 +11,7 @@ import onnxlab
 from onnxlab.errors import RunError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.numba.provider import NumbaProvider
+from tests.execution.support.internals import plans_of, programs_of
 from tests.execution.support.regions import Both
 from tests.support.oracle import oracle
 
@@ -132,6 +135,21 @@ def test_loops_that_append_make_the_lists_of_their_iterations(ort_run, steps, le
             for name in expected:
                 np.testing.assert_allclose(results[name], expected[name], rtol=1e-5, atol=1e-6, err_msg=name)
                 assert results[name].flags.writeable
+
+
+def test_a_loop_that_appends_runs_as_a_whole_with_one_plan():
+    both = Both(growing())
+    feeds = {"x": np.ones((2, 3), np.float32), "n": np.array(40), "least": np.array(0, np.float32),
+             "begin": np.zeros((2, 2), np.float32)}  # fmt: skip
+    for _ in range(5):
+        assert both.run(feeds)[0]["rows"].shape == (2, 122)
+    (loop,) = [i for program in programs_of(both.hot) for i in program.instructions if i.step.op == "Loop"]
+    assert isinstance(loop.call, partial)
+    body = loop.call.keywords["body"]
+    assert [(item.place, item.output) for item in body.growth] == [(3, 2), (5, 4)]
+    regions = [i.call for i in body.program.instructions if i.step.part is not None]
+    assert len(regions) == 1
+    assert [bool(plan.loops) for plan in plans_of(regions[0]).values()] == [True]
 
 
 def test_items_that_do_not_fit_are_refused_by_the_concat():
