@@ -134,7 +134,7 @@ class Running(Editing, Copying, RunnerOwner):
         if limits is not None or seed is not None:
             expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
             seed = expect(seed, (int, type(None)), "seed", "a number, or None")
-        threads = expect(threads, int, "threads", "a number")
+        threads = threads if type(threads) is int else expect(threads, int, "threads", "a number")
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,

@@ -38,12 +38,21 @@ def own(graph: ModelGraph, handle: Handle) -> Handle:
 
 def by_name(graph: ModelGraph, keys: Any) -> Any:
     """Names in the place of handles of values: of one, several, or the keys of a mapping; all else as it is."""
+    if keys is None or (type(keys) is dict and _are_names(keys)):  # in every run: isinstance of a Mapping is slow
+        return keys
     if isinstance(keys, Value):
         return own(graph, keys).path
     if isinstance(keys, Mapping | list | tuple) and any([isinstance(key, Value) for key in keys]):  # noqa: C419 - faster
         names = [by_name(graph, key) for key in keys]
         return dict(zip(names, keys.values(), strict=True)) if isinstance(keys, Mapping) else names
     return keys
+
+
+def _are_names(keys: Mapping[Any, Any]) -> bool:
+    for key in keys:  # noqa: SIM110 - faster
+        if type(key) is not str:
+            return False
+    return True
 
 
 class Lookup(Spelled):
