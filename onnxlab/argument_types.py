@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import operator
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
 
 
 def plain(value: Any) -> Any:
@@ -40,3 +42,35 @@ def expect(value: Any, kinds: type | tuple[type, ...], name: str, expected: str)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise TypeError(f"{name} is {short(value)}, a {type(value).__name__}: expected {expected}")
     return value
+
+
+def listed(items: Any, name: str, expected: str) -> list[Any]:
+    """Raise TypeError for what cannot be iterated over; else the items.
+
+    Args:
+        items: the argument.
+        name: of the argument, for the message.
+        expected: what it may be, in words.
+    """
+    try:
+        iterator = iter(items)
+    except TypeError:  # arrays of no dims have the method, too
+        raise TypeError(f"{name} is {short(items)}, a {type(items).__name__}: expected {expected}") from None
+    return list(iterator)
+
+
+def several(items: Any, kinds: type[Item] | tuple[type[Item], ...], name: str, expected: str) -> list[Item]:
+    """Raise TypeError for what are no items of some kinds; an item alone is a list of it.
+
+    Args:
+        items: the argument.
+        kinds: the types that an item may have.
+        name: of the argument, for the message.
+        expected: what it may be, in words.
+
+    Returns:
+        list[Item]: the items.
+    """
+    if isinstance(items, kinds):
+        return [items]
+    return [expect(item, kinds, f"an item of {name}", expected) for item in listed(items, name, expected)]

@@ -177,6 +177,7 @@ def prepared(
             stacklevel=4,
         )
     chosen = options.external_data if isinstance(options.external_data, str) else f"{path.name}.data"
+    where(path.parent / chosen)
     if Path(chosen).name != chosen:
         raise SaveError(f"cannot put the weights into {chosen!r}: give the name of a file in the model's own folder")
     fresh = not isinstance(options.external_data, str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from onnxlab.argument_types import expect
+from onnxlab.argument_types import expect, several
 from onnxlab.errors import EditError
 from onnxlab.graph.handles.model_lookup import NodeKey
 from onnxlab.limits import FOLDED
@@ -29,6 +29,11 @@ def _checked(budget: int) -> int:
     if budget < 0:
         raise EditError(f"budget is {budget}: expected {_BUDGET} from 0 on")
     return budget
+
+
+def _protected(names: Collection[str] | str) -> frozenset[str]:
+    """Names that are to stay, of which one alone may be a string. Raises TypeError for anything else."""
+    return frozenset(several(names, str, "protect", "names of nodes, values, graphs or functions"))
 
 
 class ModelRewriting(PatternMatching):
@@ -85,7 +90,7 @@ class ModelRewriting(PatternMatching):
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = RewriteOptions(frozenset(protect), _checked(budget))
+        options = RewriteOptions(_protected(protect), _checked(budget))
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -136,7 +141,7 @@ class ModelRewriting(PatternMatching):
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
-        options = RewriteOptions(frozenset(protect), FOLDED, domains)
+        options = RewriteOptions(_protected(protect), FOLDED, domains)
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -176,7 +181,7 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options = RewriteOptions(frozenset(protect), _checked(budget))
+        options = RewriteOptions(_protected(protect), _checked(budget))
         trust = Trust(verify, samples, finite_only)
         rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
         return rewrite.look() if dry_run else rewrite.do()
@@ -225,8 +230,8 @@ class ModelRewriting(PatternMatching):
 
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
-        chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
-        options = RewriteOptions(frozenset(protect), FOLDED, domains, nodes=chosen)
+        chosen = None if nodes is None else frozenset(node.id for node in self._node_records(nodes))
+        options = RewriteOptions(_protected(protect), FOLDED, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in built_in_rules.STANDARD for rule in parsed))
         pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return pending.look() if dry_run else pending.do()

@@ -34,6 +34,8 @@ Array = np.ndarray[Any, Any]
 Followers = list[Callable[[], Callable[[GraphCommit], Any] | None]]
 """Weak references to methods that follow commits."""
 
+_PROGRESS = "True, or a function of (nodes done, nodes in all, label of the node)"
+
 
 class RunnerOwner:
     """A graph with its inference and, once asked for, its runner: a third of the imports is for runs alone."""
@@ -135,6 +137,8 @@ class Running(Editing, Copying, RunnerOwner):
             expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
             seed = expect(seed, (int, type(None)), "seed", "a number, or None")
         threads = threads if type(threads) is int else expect(threads, int, "threads", "a number")
+        if progress is not None:
+            expect(progress, (Callable, bool), "progress", _PROGRESS)  # type: ignore[arg-type]
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,

@@ -101,6 +101,10 @@ class Saving(Spelled):
         if target is None:
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
         shard_bytes = expect(shard_bytes, (int, type(None)), "shard_bytes", "a number of bytes, or None")
+        if shard_bytes is not None and shard_bytes < 1:
+            raise SaveError(f"shard_bytes is {shard_bytes}: expected a number of bytes from 1 on")
+        expect(external_data, (bool, str, type(None)), "external_data", "True, False, None or the name of a data file")
+        expect(format, (str, type(None)), "format", "the name of a format, as 'onnx', or None")
         options = saving.SaveOptions(overwrite, external_data, shard_bytes, format)
         with self.graph.lock:
             form = saving.file_format(target, self._source, options)

@@ -1,7 +1,6 @@
 """Pipelines of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that is open."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -18,8 +17,8 @@ from onnxlab.transforms.passes import (
 )
 from onnxlab.transforms.passes.worklist import Rules
 from onnxlab.transforms.rewriting import Compute, RewriteOptions, Rewriting
-from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
-from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
+from onnxlab.transforms.rules.rule import AnyRule
+from onnxlab.transforms.rules.user_rules import RuleSource, rules_from, sources_of
 
 PASSES: Final[dict[str, ModuleType]] = {
     "known_shapes": known_shapes,
@@ -79,9 +78,9 @@ def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Pipeline, list[An
     Raises:
         TransformError: a text or name is no rule, or a file has no rules or cannot be read; the message says where.
     """
-    sources = [sources] if isinstance(sources, str | Path | Rule | Procedure) else list(sources)
-    passes = [source for source in sources if isinstance(source, str) and source in PASSES]
-    rules = rules_from([source for source in sources if not (isinstance(source, str) and source in PASSES)])
+    several = sources_of(sources)
+    passes = [source for source in several if isinstance(source, str) and source in PASSES]
+    rules = rules_from([source for source in several if not (isinstance(source, str) and source in PASSES)])
     return (standard(rules, {*passes, "unused"}) if passes else only(rules)), rules
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from onnxlab.argument_types import several
 from onnxlab.errors import FeedError, OnnxlabError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.execution.run.trial_runs import TrialRuns
@@ -78,7 +79,8 @@ class Subject:
             FeedError: given ones do not fit the model: nothing would be verified.
         """
         if trust.samples is not None:
-            return [self._complete(number, sample) for number, sample in enumerate(trust.samples)]
+            samples = several(trust.samples, Mapping, "samples", "a list of {input: array}")
+            return [self._complete(number, sample) for number, sample in enumerate(samples)]
         runner = Runner(self.graph, self.inference.fact)
         feeds: list[Feeds] = []
         try:

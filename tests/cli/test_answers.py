@@ -220,3 +220,14 @@ def test_a_timeout_during_an_import_is_a_timeout() -> None:
 
     with pytest.raises(deadline.TimedOut, match="--timeout"):
         importing()
+
+
+def test_only_what_must_be_there_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compare", "a.onnx"]) == 2
+    assert "onnxlab: b: not given;" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tolerance", ["-1", "nan"])
+def test_a_tolerance_is_a_number_from_0_on(tolerance: str, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diff", model, model, "--tolerance", tolerance]) == 2
+    assert "expected a number from 0 on" in capsys.readouterr().err

@@ -1,8 +1,10 @@
 """Arguments of a wrong type are refused in words: TypeError for a type, ValueError for a number out of range."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import onnxlab
@@ -20,6 +22,22 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "save": lambda model: onnxlab.save(3, "m.onnx"),  # type: ignore[arg-type]
     "serve": lambda model: onnxlab.serve(3),  # type: ignore[arg-type]
     "yes": lambda model: onnxlab.Limits(iterations=True),
+    "progress": lambda model: model.run(model.sample_inputs(), progress=[1]),
+    "format": lambda model: model.save("m.onnx", format=1.0),
+    "data file": lambda model: model.save("m.onnx", external_data=3),
+    "an array of no dims as values": lambda model: model.extract(np.array(1)),
+    "an array of no dims as nodes": lambda model: model.remove(np.array(1)),
+    "samples": lambda model: model.simplify(samples=3),
+    "a sample": lambda model: model.simplify(samples=["image"]),
+    "names to protect": lambda model: model.simplify(protect=5),
+    "a name to protect": lambda model: model.simplify(protect=[5]),
+    "rules": lambda model: model.rewrite(None),
+    "a rule": lambda model: model.rewrite([3]),
+    "nodes of a rewrite": lambda model: model.rewrite("Relu(x) => Abs(x)", nodes=2.5),
+    "ignored": lambda model: onnxlab.diff(model, model, ignore=None),  # type: ignore[arg-type]
+    "an ignored word": lambda model: onnxlab.diff(model, model, ignore=[1]),  # type: ignore[list-item]
+    "tolerance": lambda model: onnxlab.diff(model, model, tolerance="a"),  # type: ignore[arg-type]
+    "patch": lambda model: model.patch(None),
 }
 
 
@@ -54,3 +72,56 @@ def test_what_is_no_model_is_not_checked() -> None:
 def test_an_exception_is_explained_by_its_text() -> None:
     error = RuntimeError("Unsupported model IR version: 99, max supported IR version: 13")
     assert onnxlab.explain_error(error) == onnxlab.explain_error(str(error))
+
+
+def test_one_name_need_not_be_in_a_list() -> None:
+    model, rule = onnxlab.load(), "Relu(x) => Max(x, 0.0)"
+    assert [
+        application.place for application in model.rewrite(rule, nodes="/stem/relu/Relu", dry_run=True).applied
+    ] == ["/stem/relu/Relu"]
+    protected = model.rewrite(rule, protect="/stem/relu/Relu", dry_run=True)
+    assert "/stem/relu/Relu" not in [application.place for application in protected.applied]
+    assert len(protected.applied) == 4
+    assert onnxlab.diff(model, model, ignore="names").ignored == {"names"}  # type: ignore[arg-type]
+    verified = model.simplify(samples=model.sample_inputs())
+    assert verified.verdict in ("bit equal", "equal within noise")
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan")])
+def test_a_tolerance_is_a_number_from_0_on(tolerance: float) -> None:
+    model = onnxlab.load()
+    with pytest.raises(ValueError, match="expected a number from 0 on"):
+        onnxlab.diff(model, model, tolerance=tolerance)
+
+
+def test_levels_are_words() -> None:
+    with pytest.raises(onnxlab.OnnxlabError, match="use one of basic, extended, layout"):
+        onnxlab.load().optimize(["basic"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [None, 1, np.array([1]), ["alpha"]])
+def test_names_of_attributes_are_strings(name: Any) -> None:
+    attributes = onnxlab.load().nodes["/stem/relu/Relu"].attributes
+    with pytest.raises(onnxlab.OnnxlabError, match="the name of an attribute is a string"):
+        attributes[name] = 1
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_names_of_data_files_are_names(name: str, tmp_path: Path) -> None:
+    with pytest.raises(onnxlab.OnnxlabError, match="its name "):
+        onnxlab.load().save(tmp_path / "m.onnx", external_data=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_shards_have_at_least_one_byte(tmp_path: Path) -> None:
+    with pytest.raises(onnxlab.OnnxlabError, match="from 1 on"):
+        onnxlab.load().save(tmp_path / "m.onnx", external_data=True, shard_bytes=0)
+
+
+@pytest.mark.parametrize(("domain", "version"), [("com.microsoft", 2**70), ("com.microsoft", 0), (3, 1), (b"x", 1)])
+def test_opsets_are_of_domains_and_versions(domain: Any, version: int) -> None:
+    model = onnxlab.load()
+    before = model.to_bytes()
+    with pytest.raises(onnxlab.OnnxlabError, match=r"is an integer from 1 to|is a string, as 'com.microsoft'"):
+        model.opsets[domain] = version
+    assert model.to_bytes() == before

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from onnx import parser
 
 import onnxlab
 from onnxlab.limits import Limits
@@ -94,3 +95,20 @@ def test_a_class_derived_from_model_may_hold_more() -> None:
     derived = Mine(onnxlab.load().proto)
     derived.note = "kept"  # type: ignore[attr-defined]
     assert derived.note == "kept"  # type: ignore[attr-defined]
+
+
+def test_what_is_inside_of_a_body_is_found_by_its_path() -> None:
+    model = onnxlab.load(
+        parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, bool c) => (float[2] y) {
+                [choose] y = If (c) <then_branch = t () => (float[2] a) { [cast] a = Relu (x) },
+                                     else_branch = e () => (float[2] b) { b = Neg (x) }>
+            }"""
+        )
+    )
+    with pytest.raises(onnxlab.OnnxlabError, match="In bodies and functions there is 'choose/then_branch/cast'"):
+        model.nodes["cast"]
+    with pytest.raises(onnxlab.OnnxlabError, match="In bodies and functions there is 'choose/else_branch/b'"):
+        model.fact("b")
+    assert model.nodes["choose/then_branch/cast"].op_type == "Relu"
+    assert str(model.fact("choose/else_branch/b")) == "float32[2]"

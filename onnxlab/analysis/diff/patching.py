@@ -7,6 +7,7 @@ from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.identical import identical, same_places
 from onnxlab.analysis.diff.matching import GraphMatching, match
 from onnxlab.analysis.diff.transfer import Transfer, refuse_missing
+from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 
@@ -28,6 +29,7 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
     Raises:
         EditError: something is missing, the models of the difference were edited since, or the result is not valid.
     """
+    expect(diff, Diff, "diff", "the difference of two models, as onnxlab.diff(a, b) makes it")
     if (diff.a.version, diff.b.version) != diff.versions:
         raise EditError("one of the models was edited after the difference was taken; take it again")
     label = label or "patch"

@@ -104,7 +104,7 @@ def trailing(
     verb: argparse.ArgumentParser, name: str, words: str, nargs: str = "*", metavar: str | None = None
 ) -> None:
     """Enter the last argument of a verb, which may be left out, and may stand behind options."""
-    verb.add_argument(name, nargs=nargs, metavar=metavar, help=words)
+    verb.add_argument(name, nargs=nargs, metavar=metavar, help=words, default=None)
     verb.set_defaults(trailing=name)
 
 

@@ -21,6 +21,8 @@ def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any) ->
     Raises:
         EditError: the operator has no such attribute, or the value does not fit it; nothing changed.
     """
+    if not isinstance(name, str):
+        raise EditError(f"the name of an attribute is a string, got {name!r:.80}")
     kind = _attribute_kind(graph, node, name)
     proto = encode(name, value, kind, node.proto.op_type)
     if refused := choice_problem(graph, node, proto):

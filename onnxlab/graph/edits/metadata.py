@@ -158,7 +158,7 @@ def set_model_field(graph: ModelGraph, field: str, value: Any) -> None:
     if not isinstance(value, kind) or isinstance(value, bool):
         raise EditError(f"{field} takes {'a string' if kind is str else 'an integer'}, got {value!r}")
     if isinstance(value, int) and not (1 if field == "ir_version" else -(2**63)) <= value < 2**63:
-        raise EditError(f"{field} cannot be {value}")
+        raise EditError(f"{field} is {value}: expected an integer below 2^63, of ir_version a positive one")
     graph.apply(SetField(("model", 0), field, value))
 
 
@@ -172,10 +172,12 @@ def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Sco
         EditError: the version is no positive integer, newer than the installed onnx knows, or nodes do not fit it; the
             message lists the nodes.
     """
+    if not isinstance(domain, str):
+        raise EditError(f"a domain of operators is a string, as 'com.microsoft', got {domain!r:.80}")
     root = function or graph.main
     shown = domain or "ai.onnx"
-    if version is not None and version < 1:
-        raise EditError(f"an opset version is an integer of at least 1, got {version!r}")
+    if version is not None and not 1 <= version < 2**63:
+        raise EditError(f"an opset version is an integer from 1 to 2^63 - 1, got {version!r}")
     newest = schemas.newest_official(domain)
     if version is not None and newest is not None and version > newest:
         raise EditError(

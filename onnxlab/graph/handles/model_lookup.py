@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import onnx
 
-from onnxlab.argument_types import expect, plain
+from onnxlab.argument_types import listed, plain
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Value
@@ -74,8 +74,8 @@ class Lookup(Spelled):
         """The records of several nodes, or of one."""
         keys = plain(keys)
         several = [keys] if isinstance(keys, int | str | Node) else keys
-        expect(several, Iterable, "what to look up", "a node or several, as positions, names or handles")
-        return [self._node_record(key) for key in several]
+        words = "a node or several, as positions, names or handles"
+        return [self._node_record(key) for key in listed(several, "what to look up", words)]
 
     def _value_record(self, key: ValueKey | Node) -> ValueRecord:
         """The record of what a user calls a value; NameLookupError for a node, or what is not in the model."""
@@ -88,8 +88,8 @@ class Lookup(Spelled):
     def _value_records(self, keys: ValueKeys) -> list[ValueRecord]:
         """The records of several values, or of one."""
         several = [keys] if isinstance(keys, str | Value | Node) else keys
-        expect(several, Iterable, "what to look up", "a value or several, as names or handles")
-        return [self._value_record(key) for key in several]
+        words = "a value or several, as names or handles"
+        return [self._value_record(key) for key in listed(several, "what to look up", words)]
 
     def _by_name(self, keys: Any) -> Any:
         """Names in the place of handles: see `by_name`."""

@@ -1,8 +1,9 @@
 """Look-up by the names that users use: nodes by name, position or output, values by name, scopes by path."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any
 
 from onnxlab.argument_types import plain
@@ -163,7 +164,19 @@ class Names:
     def _suggest(self, key: str) -> str:
         with self.lock:
             names = list(self._names(self.index.main))
-        return suggestion(key, [*names, *self.index.main.names])
+        inside = self._inside(key, lambda scope: self.nodes_called(scope, key))
+        return inside or suggestion(key, [*names, *self.index.main.names])
+
+    def _inside(self, key: str, has: Callable[[Scope], object]) -> str:
+        """The end of a message, with the paths of what bears a name in bodies and functions; "" where nothing does."""
+        index = self.index
+        paths = (
+            f"{self.scope_path(scope)}/{key}"
+            for scope in index.scopes.values()
+            if scope.id != index.main.id and has(scope)
+        )
+        places = ", ".join(repr(path) for path in islice(paths, 3))
+        return f" In bodies and functions there is {places}." if places else ""
 
     def label(self, node: NodeRecord) -> str:
         """A node's name in messages: its own, or operator and position ("Conv#12") where it has none."""
@@ -185,7 +198,8 @@ class Names:
             if vid := scope.names.get(name):
                 return vid
         raise NameLookupError(
-            f"no value is called {key!r}{self._as_node(key)}.{suggestion(key, self.index.main.names)}"
+            f"no value is called {key!r}{self._as_node(key)}."
+            f"{self._inside(key, lambda scope: key in scope.names) or suggestion(key, self.index.main.names)}"
         )
 
     def _as_node(self, key: str) -> str:

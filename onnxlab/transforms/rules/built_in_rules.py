@@ -1,7 +1,6 @@
 """The standard set of rules, by level and by name."""
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Final
 
 from onnxlab.errors import TransformError
@@ -30,14 +29,13 @@ STANDARD: Final[tuple[AnyRule, ...]] = (
 """Every rule that comes with onnxlab, in the order in which they are tried at a node."""
 
 
-@cache
 def up_to(level: Level) -> tuple[AnyRule, ...]:
     """The rules of a level and of those before it.
 
     Raises:
         TransformError: there is no such level.
     """
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise TransformError(f"{level!r} is no level of optimization; use one of {', '.join(LEVELS)}")
     levels = LEVELS[: LEVELS.index(level) + 1]
     return tuple(rule for rule in STANDARD if rule.level in levels)

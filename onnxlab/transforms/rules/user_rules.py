@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from onnxlab.argument_types import several
 from onnxlab.errors import TransformError
 from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules import built_in_rules
@@ -66,13 +67,17 @@ def rules_from(sources: RuleSource | Iterable[RuleSource]) -> list[AnyRule]:
         TransformError: a text or name is no rule, a rule could never apply, or a file has no rules or cannot be read;
             the message says where.
     """
-    if isinstance(sources, str | Path | Rule | Procedure):
-        sources = [sources]
-    rules = [_called(entry) for source in sources for entry in _of(source)]
+    rules = [_called(entry) for source in sources_of(sources) for entry in _of(source)]
     for entry in rules:
         if isinstance(entry, Rule) and entry not in built_in_rules.STANDARD:
             check(entry)
     return rules
+
+
+def sources_of(sources: RuleSource | Iterable[RuleSource]) -> list[RuleSource]:
+    """The sources of rules as a list; raises TypeError for what is none."""
+    kinds: Any = (str, Path, Rule, Procedure)
+    return several(sources, kinds, "rules", "a rule, its text or name, a file of rules, or a list of these")
 
 
 def _of(source: RuleSource) -> list[AnyRule]:
