@@ -24,7 +24,7 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
 from onnxlab.execution.planning.block_size import BlockSize
 from onnxlab.execution.planning.cached_partition import StepCache
-from onnxlab.execution.planning.inlining import Flattened
+from onnxlab.execution.planning.inlining import BoundAttributes, Flattened
 from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
 from onnxlab.execution.planning.passes.pass_list import NodeList, listed
@@ -317,7 +317,10 @@ class ScopeCompiler(ScopeNames):
         if owner is not None and not self.compiler.watched and inputs == self.scope.inputs:
             for place, output, node in grown_inputs(owner, self.scope, self._captured_names()):
                 outputs[output] = node.inputs[1]
-                growth.append(LoopGrowth(place, output, node.attributes.get("axis", 0), self._step_of(node)))
+                growth.append(LoopGrowth(
+                    place, output, BoundAttributes(node.attributes, self.bindings).get("axis", 1),  # as before opset 4
+                    self._step_of(node),
+                ))  # fmt: skip
         grown = {inputs[item.place] for item in growth}
         feeds = tuple([name for name in (*inputs, *captures) if name not in grown])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,22 +33,27 @@ class LoopGrowth(NamedTuple):
     axis: int
     program: Program
 
-    def append(self, value: Any, items: Any) -> Any:
-        """The value with an item, or several of them, at its end. Raises RunError with the name of the Concat."""
+    def append(self, value: Any, items: Any, first: Any = None) -> Any:
+        """The value with an item, or several of them, at its end.
+
+        Raises:
+            RunError: of the Concat; where the first of several is given, as it refuses that one.
+        """
         instruction, frame = self.program.instructions[0], self.program.frame((value, items))
         try:
             return instruction.call(value, items)
         except Exception as error:
+            if first is not None:
+                self.append(value, first)
             raise failure(instruction, frame, error) from error
 
     def joined(self, items: Any) -> Any:
         """Stacked items one behind the other along the axis."""
         shape = items.shape[1:]
-        if not -len(shape) <= self.axis < len(shape):  # `append` refuses one as it refuses all
-            return items[0]
-        axis = self.axis % len(shape)
-        together = np.moveaxis(items, 0, axis)
-        return together.reshape(*shape[:axis], len(items) * shape[axis], *shape[axis + 1 :])
+        axis = self.axis % max(1, len(shape))  # `append` refuses an axis that is none
+        return np.moveaxis(items, 0, axis).reshape(
+            *shape[:axis], len(items) * prod(shape[axis : axis + 1]), *shape[axis + 1 :]
+        )
 
 
 def without(growth: Sequence[LoopGrowth], feeds: Sequence[Any]) -> list[Any]:
@@ -106,7 +112,7 @@ class LoopBody:
         for item in self.growth:
             items = item.joined(outputs[item.output])
             context.reserve(items.nbytes + feeds[item.place].nbytes, "the values that the loop carries")
-            outputs[item.output] = item.append(feeds[item.place], items)
+            outputs[item.output] = item.append(feeds[item.place], items, outputs[item.output][0])
         return iterations, outputs
 
 

@@ -162,6 +162,65 @@ def test_items_that_do_not_fit_are_refused_by_the_concat():
         assert model.run(feeds | {"begin": np.zeros((2, 2), np.float32)})["rows"].shape == (2, 11)
 
 
+def test_the_refusal_of_an_item_gives_the_shape_of_one():
+    both = Both(growing(GROWING.replace("float[2, k] begin", "float[r, k] begin")))
+    feeds = {"x": np.ones((2, 3), np.float32), "n": np.array(5), "least": np.array(0, np.float32)}
+    for _ in range(3):  # the first runs iteration by iteration
+        both.hot.run(feeds | {"begin": np.zeros((2, 2), np.float32)}, keep=False)
+        with pytest.raises(RunError, match=r"shapes \(4, 2\), \(2, 3\) differ outside axis 1"):
+            both.hot.run(feeds | {"begin": np.zeros((4, 2), np.float32)}, keep=False)
+
+
+IN_A_FUNCTION = """
+<ir_version: 9, opset_import: ["" : 17, "l" : 1]>
+g (float[1, 8] x, int64 n) => (float[1, 8] y, float[a, b] z) { y, z = l.f <ax = AXIS> (x, n) }
+<domain: "l", opset_import: ["" : 17]>
+f <ax> (x, n) => (y, z) {
+    go = Constant <value = bool {1}> ()
+    y, z = Loop(n, go, x, x) <
+        body = b (int64 i, bool c, float[1, 8] s, float[p, q] listed) => (bool d, float[1, 8] t, float[r, u] longer) {
+            d = Identity(c)
+            e = Exp(s)
+            lower = Neg(e)
+            t = Softmax(lower)
+            longer = Concat <axis: int = @ax> (listed, t)
+        }
+    >
+}
+"""
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(0, (5, 8)), (-1, (1, 40))])
+def test_the_axis_of_what_a_loop_appends_may_be_an_attribute_of_its_function(axis, shape, ort_run):
+    proto = onnx.parser.parse_model(IN_A_FUNCTION.replace("AXIS", str(axis)))
+    feeds = {"x": np.full((1, 8), 0.5, np.float32), "n": np.array(4)}
+    expected = ort_run(proto.SerializeToString(), feeds)
+    both = Both(proto)
+    for _ in range(3):
+        for results in both.run(feeds):
+            assert results["z"].shape == shape
+            np.testing.assert_allclose(results["z"], expected["z"], rtol=1e-6)
+
+
+OLD = """
+<ir_version: 3, opset_import: ["" : 3]>
+g (float[1, 2] x, int64 n, bool go) => (float[1, 2] y, float[1, b] z) {
+    y, z = Loop(n, go, x, x) <
+        body = b (int64 i, bool c, float[1, 2] s, float[1, q] listed) => (bool c, float[1, 2] t, float[1, u] longer)
+            <float[2, 2] w = {0, 1, 2, 0}> { t = MatMul(s, w)  longer = Concat(listed, t) }
+    >
+}
+"""
+
+
+def test_opsets_before_4_append_along_axis_1_by_default():
+    both = Both(onnx.parser.parse_model(OLD))
+    feeds = {"x": np.array([[1, 2]], np.float32), "n": np.array(3), "go": np.array(True)}
+    for _ in range(3):
+        for results in both.run(feeds):
+            assert results["z"].tolist() == [[1, 2, 4, 1, 2, 4, 8, 2]]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -29,11 +29,11 @@ from onnxlab.shapes import Dim, Fact, FactError
 Activation = Callable[[Array, Array], Array]
 """`f(x, y)` writes f(x) into y, which may be x, and returns y."""
 Step = Callable[[Array, tuple[Array, ...], Array], tuple[Array, ...]]
-_ZERO, _ONE = np.zeros((), np.float32), np.ones((), np.float32)
+_ZERO, _ONE, _MINUS_ONE = (np.array(value, np.float32) for value in (0, 1, -1))
 
 
 def _sigmoid(x: Array, y: Array) -> Array:
-    np.negative(x, y)
+    np.multiply(x, _MINUS_ONE, y)  # NumPy 2.4 negates every fourth element in place wrongly
     np.exp(y, y)
     np.add(y, _ONE, y)
     return np.reciprocal(y, y)

@@ -81,6 +81,7 @@ def test_empty_sequences_keep_their_state(rng):
 def test_peepholes(rng, direction):
     both(layer(rng, "LSTM", 6, 3, 7, 19, direction, "bhcp"))
     both(layer(rng, "LSTM", 6, 3, 7, 19, direction, "lp", input_forget=1), onnxruntime=False)
+    both(layer(rng, "LSTM", 4, 3, 5, 1, direction, "bhcp"))
 
 
 def test_reset_after_the_product(rng):
