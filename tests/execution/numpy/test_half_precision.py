@@ -22,6 +22,7 @@ KERNEL = {"kernel_shape": [2, 2]}
 CASES = {
     "ArgMax": ([], {"axis": 1}, 1), "ArgMin": ([], {"axis": 1}, 1), "AveragePool": ([], KERNEL, 1),
     "BatchNormalization": ([*PER_CHANNEL, *PER_CHANNEL], {}, 1), "Conv": ([np.ones((3, CHANNELS, 2, 2)) / 7], {}, 1),
+    "Clip": ([np.array(-0.5), np.array(2.1)], {}, 1),
     "Concat": ([np.ones((1, 1, 6, 6))], {"axis": 1}, 1), "ConvTranspose": ([np.ones((CHANNELS, 2, 2, 2)) / 7], {}, 1),
     "DepthToSpace": ([], {"blocksize": 2}, 1), "Expand": ([INT(2, 1, 1, 1)], {}, 1),
     "Gather": ([INT(1, 0)], {"axis": 1}, 1),

@@ -475,6 +475,7 @@ traits(
         shape="shapes",
         flops=1,
         elements="all",
+        half="exact",
         blockwise=True,
         was_attribute={11: {1: ("min", "float"), 2: ("max", "float")}},
     ),
