@@ -150,6 +150,17 @@ def test_normalization_and_residual_join_a_convolution(rng):
     check(recipe.model(y), {"x": x}, 4e-6)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_residuals_of_several_matrices_are_read_where_they_lie(rng, axis):
+    """A part of a larger tensor is added, whose matrices lie elsewhere than those of the product."""
+    recipe = Recipe()
+    x, y = normal(rng, 2, 3, 7, 20), normal(rng, 2, 3, 20, 20)
+    source, other = recipe.input("x", x), recipe.input("y", y)
+    halves = recipe.nodes_of("Split", 2, recipe.node("Concat", source, source, axis=axis), axis=axis)
+    sums = [recipe.node("Add", recipe.node("MatMul", source, other), half) for half in halves]
+    check(recipe.model(*sums), {"x": x, "y": y}, 4e-6)
+
+
 @pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
 @pytest.mark.parametrize("extra", [{}, {"ceil_mode": 1}, {"strides": [2, 3]}, {"auto_pad": "SAME_LOWER"}])
 def test_pools(rng, op_type, extra):

@@ -62,7 +62,8 @@ def _joined(binder: Binder, op_type: str, a: str, b: str, output: str) -> bool:
             return True
         if op_type == "Add" and product.residual is None and tuple(value.shape) == product.shape:
             residual = binder.floats(other)
-            if residual.strides[product.axis] != 4 and residual.shape[product.axis] > 1:
+            is_apart = residual.strides[product.axis] != 4 and residual.shape[product.axis] > 1
+            if is_apart or len(product.batches) > 1:  # the matrices of several lie in both as in the target
                 residual = contiguous(binder.builder, residual, product.target.strides)
             product.residual = residual
             binder.put(output, product)
