@@ -97,7 +97,7 @@ class Window:
         """A strided view [C, k1, …, run] of a C-contiguous padded image, for strides of 1: what each tap reads."""
         steps = [step * dilation for step, dilation in zip(padded.strides[1:], self.dilations, strict=True)]
         shape = (len(padded), *self.kernel, self.run(self.output[0]))
-        return as_strided(padded, shape, (padded.strides[0], *steps, padded.itemsize), writeable=False)
+        return strided(padded, shape, (padded.strides[0], *steps, padded.itemsize))
 
     @property
     def keeps_size(self) -> bool:
@@ -120,7 +120,7 @@ class Window:
         item, spots = padded.itemsize, prod(self.size)
         steps = [prod(self.size[axis + 1 :]) * dilation * item for axis, dilation in enumerate(self.dilations)]
         shape = (len(padded), *self.kernel, spots)
-        return as_strided(padded, shape, (padded.strides[0], *steps, item), writeable=False)
+        return strided(padded, shape, (padded.strides[0], *steps, item))
 
     def clear_ends(self, columns: Array) -> None:
         """Zero what taps read beyond the ends of lines in columns [g, C, k1, …, elements of whole lines]."""
@@ -139,7 +139,19 @@ class Window:
         inner = [step * dilation for step, dilation in zip(steps, self.dilations, strict=True)]
         outer = [step * stride for step, stride in zip(steps, self.strides, strict=True)]
         shape = (*padded.shape[:2], *self.kernel, *self.output)
-        return as_strided(padded, shape, (*lead, *inner, *outer), writeable=False)
+        return strided(padded, shape, (*lead, *inner, *outer))
+
+
+def strided(x: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A view of other dims and strides, not to be written to.
+
+    Where `x` is contiguous NumPy checks the reach, in a fifth of the time that `as_strided` takes without.
+    """
+    if not x.flags.c_contiguous:
+        return as_strided(x, shape, strides, writeable=False)
+    view = np.ndarray(shape, x.dtype, x, strides=strides)
+    view.flags.writeable = False
+    return view
 
 
 def window(

@@ -9,6 +9,7 @@ Integer products run in float BLAS: sums stay exact as long as they are below 2^
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ _INTEGER_RANGE = {
 }
 
 
+@cache
 def integer_range(elem_type: int) -> tuple[int, int] | None:
     """Smallest and largest value of an integer type, None for another type."""
     if elem_type in _INTEGER_RANGE:
