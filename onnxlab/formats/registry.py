@@ -34,7 +34,7 @@ def by_name(name: str) -> Format:
     Raises:
         LookupError: there is no such format; the message lists all.
     """
-    key = name.lower()
+    key = str(name).lower()
     for form in formats():
         if key == form.name or f".{key.removeprefix('.')}" in form.suffixes:
             return form

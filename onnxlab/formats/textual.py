@@ -14,7 +14,7 @@ def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
     Raises:
         TextError: no textual format has this suffix, or the format cannot hold the model.
     """
-    ending = f".{suffix.removeprefix('.')}"
+    ending = f".{str(suffix).removeprefix('.')}"
     textual = [form for form in registry.formats() if form.text is not None]
     form = next((entry for entry in textual if ending.lower() in entry.suffixes), None)
     if form is None or form.text is None:

@@ -8,9 +8,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from onnxlab.analysis.datasets import CHUNK
+from onnxlab.argument_types import several
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.formats.source import ModelSource
+from onnxlab.graph.handles.handles import Value
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
 
@@ -77,8 +79,8 @@ def statistics(
     loaded = model if isinstance(model, Model) else load(model)
     graph = loaded.graph
     with graph.lock:
-        names = varying_values(graph) if values == "*" else [_name(loaded, name) for name in values]
-        by_channel = channels_of(graph, loaded.inference.fact, [_name(loaded, name) for name in channels])
+        names = varying_values(graph) if values == "*" else _names(loaded, values, "values")
+        by_channel = channels_of(graph, loaded.inference.fact, _names(loaded, channels, "channels"))
         payload = payload_of(graph, loaded.inference.policy)
     names = list(dict.fromkeys([*names, *by_channel]))
     job = StatisticsJob(payload.digest, tuple(names), by_channel, None if providers is None else tuple(providers))
@@ -162,7 +164,13 @@ def _drawn(progress: Progress, name: str) -> Any:
     return nullcontext(progress or None)
 
 
-def _name(model: Model, name: str) -> str:
+def _names(model: Model, keys: Any, argument: str) -> list[str]:
+    """The names of values of the main graph; raises TypeError where the argument holds none."""
+    kinds: Any = (str, Value)
+    return [_name(model, key) for key in several(keys, kinds, argument, "names or handles of values")]
+
+
+def _name(model: Model, name: str | Value) -> str:
     """The name of a value of the main graph."""
     record = model._value_record(name)
     if record.scope != model.graph.main.id:

@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.argument_types import expect
+from onnxlab.errors import FeedError, LoadError
 from onnxlab.formats.source import ModelSource
 from onnxlab.limits import Limits
 from onnxlab.model.model import Model
@@ -152,6 +154,10 @@ def compare(
 
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
+    if limits is not None:
+        expect(limits, Limits, "limits", "onnxlab.Limits(…)")
+    if isinstance(inputs, tuple) and len(inputs) != 2:
+        raise FeedError(f"a tuple of inputs has those of the first and of the second model, given {len(inputs)}")
     ours, others = inputs if isinstance(inputs, tuple) else (inputs, None)
     recorded_in = isinstance(b, str | PathLike) and Path(b).is_dir()
     right = b if b is None or recorded_in or isinstance(b, Model | Mapping) else load(b)
@@ -199,6 +205,9 @@ def _compared(
         result = compare_runs(a, b, matching, *feeds, local=local)
     else:
         result = compare_recorded(a, b, feeds[0])
+        if result.unpaired and not result.entries:
+            names = ", ".join(map(repr, result.unpaired[:3]))
+            raise LoadError(f"no recorded array is called like a value of the model; its values are {names} …")
     again = partial(_compared, models, sides, feeds, local)
     compared = Compared(models, a, b, matching, feeds, again, versions)
     return ModelComparison(result.entries, result.unpaired, result.runs, compared)

@@ -15,7 +15,7 @@ from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.infer.live.size_trials import Trial
 from onnxlab.infer.questions.dim_explanation import Explanation
-from onnxlab.infer.questions.what_if import Sized
+from onnxlab.infer.questions.what_if import Sized, sizes_of
 from onnxlab.model.graph_members import GraphMembers
 from onnxlab.shapes import Fact
 
@@ -156,7 +156,7 @@ class FactQueries(GraphMembers):
             >>> print(str(model.with_dims(batch=8)).splitlines()[0])
             batch=8: values 236.2 kB, 51.2 kB at once at /block1/bn1/BatchNormalization; weights 22.7 kB
         """
-        return self.inference.with_dims({**(dims or {}), **named})
+        return self.inference.with_dims(sizes_of(dims, named))
 
     def _value_id(self, value: int | str | Value) -> int:
         if isinstance(value, Value):

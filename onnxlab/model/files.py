@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.formats import saving
 from onnxlab.formats.base.format import About, LossReport
@@ -193,6 +194,7 @@ class Files(WeightFiles):
         """
         if which is None and not self._model._recoverable:
             raise EditError("no edits of this file are waiting to be recovered")
+        expect(which, (Recovery, type(None)), "which", "one of model.files.recoverable, or None")
         chosen = which or self._model._recoverable[-1]
         strings = recovery.strings(chosen)
         with self._model._journal.bringing(strings):

@@ -10,6 +10,7 @@ import numpy as np
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
+from onnxlab.infer.questions.what_if import sizes_of
 from onnxlab.model.running import RunnerOwner
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Measuring(Lookup, RunnerOwner):
         from onnxlab.analysis.memory.timeline import timeline
 
         arrays = self.runner.last_inputs() if inputs is None else self._by_name(inputs)
-        return timeline(self.graph, self.inference, {**(dims or {}), **named}, arrays, share=share)
+        return timeline(self.graph, self.inference, sizes_of(dims, named), arrays, share=share)
 
     def estimate(self, feeds: Mapping[str, Any] | None = None) -> Estimate:
         """Estimate the memory that `run` is going to take, without running anything.
@@ -154,7 +155,7 @@ class Measuring(Lookup, RunnerOwner):
 
         inputs = self._by_name(inputs)
         arrays = self.runner.last_inputs() if inputs is None else inputs
-        sizes = {**(dims or {}), **named}
+        sizes = sizes_of(dims, named)
         graph, policy, roof = self.graph, self.inference.policy, roofline(threads)
         counted = cost(graph, policy, sizes, arrays, roof)
         if not measure:

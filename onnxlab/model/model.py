@@ -8,6 +8,7 @@ from weakref import WeakMethod, ref
 import onnx
 
 from onnxlab.analysis.check import Checker
+from onnxlab.argument_types import expect
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats.journals import recovery
 from onnxlab.formats.journals.journal import Journal
@@ -24,6 +25,7 @@ from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.handles.model_lookup import ValueKey, ValueKeys
 from onnxlab.graph.handles.model_queries import Querying
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.protos.name_bytes import text
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.query.node_search import FactOf
 from onnxlab.infer import Inference
@@ -306,9 +308,12 @@ class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring
             'second/probabilities'
         """
         graph = other.graph if isinstance(other, Model) else Model(*onnx_format.read(other)).graph
-        wires = {name: self._value_record(key) for name, key in (connect or {}).items()}
+        for name, wires in (("connect", connect), ("feed", feed)):
+            expect(wires, (Mapping, type(None)), name, "a mapping of names")
+        text(prefix)
+        joined = {name: self._value_record(key) for name, key in (connect or {}).items()}
         fed = [(self._value_record(key), name) for key, name in (feed or {}).items()]
-        done = edits.insert_model(self.graph, graph, wires, prefix, add_outputs, fed, self._declaration)
+        done = edits.insert_model(self.graph, graph, joined, prefix, add_outputs, fed, self._declaration)
         return dict(done.names)
 
     def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:

@@ -38,6 +38,25 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "an ignored word": lambda model: onnxlab.diff(model, model, ignore=[1]),  # type: ignore[list-item]
     "tolerance": lambda model: onnxlab.diff(model, model, tolerance="a"),  # type: ignore[arg-type]
     "patch": lambda model: model.patch(None),
+    "limits of a comparison": lambda model: onnxlab.compare(model, model, limits=3),  # type: ignore[arg-type]
+    "sizes": lambda model: model.with_dims(8),
+    "sizes of a memory": lambda model: model.memory(8),
+    "sizes of a cost": lambda model: model.cost("batch"),
+    "inputs of a node": lambda model: model.add_node("Relu", 3),
+    "outputs of a node": lambda model: model.add_node("Relu", "image", 3),
+    "operators to find": lambda model: model.find(3),
+    "names to find": lambda model: model.find_values([3]),
+    "a shape to find": lambda model: model.find(shape=4),
+    "a kind to find": lambda model: model.find_values(kind=["input"]),
+    "a path of a scope": lambda model: model.nx_of(b"x"),
+    "a place": lambda model: model.node_at("", None),
+    "wires": lambda model: model.insert(onnxlab.load(), connect="image"),
+    "outputs to add": lambda model: model.insert(onnxlab.load(), add_outputs=None),
+    "where to start": lambda model: model.structure.ancestors(None),
+    "what is done to each copy": lambda model: model.for_each_copy("/stem/relu/Relu", None),
+    "a watch": lambda model: model.watch("logits", 3),
+    "counted values": lambda model: onnxlab.statistics(model, [], values=3),  # type: ignore[arg-type]
+    "counted channels": lambda model: onnxlab.statistics(model, [], channels=None),  # type: ignore[arg-type]
 }
 
 
@@ -125,3 +144,34 @@ def test_opsets_are_of_domains_and_versions(domain: Any, version: int) -> None:
     with pytest.raises(onnxlab.OnnxlabError, match=r"is an integer from 1 to|is a string, as 'com.microsoft'"):
         model.opsets[domain] = version
     assert model.to_bytes() == before
+
+
+NAMES: dict[str, Callable[[Any, Any], object]] = {
+    "input": lambda model, name: model.add_input(name, "float32", [1]),
+    "initializer": lambda model, name: model.add_initializer(name, np.zeros(2)),
+    "operator": lambda model, name: model.add_node(name, "image"),
+    "node": lambda model, name: model.add_node("Relu", "image", name=name),
+    "prefix": lambda model, name: model.insert(onnxlab.load(), prefix=name),
+    "function": lambda model, name: model.make_function("/stem/relu/Relu", name),
+}
+
+
+@pytest.mark.parametrize("place", NAMES)
+@pytest.mark.parametrize("name", [3, b"x", ["x"], "\ud800"])
+def test_names_are_strings(place: str, name: Any) -> None:
+    model = onnxlab.load()
+    before = model.to_bytes()
+    with pytest.raises(onnxlab.OnnxlabError, match=r"a name is a string, got|is half of a surrogate pair"):
+        NAMES[place](model, name)
+    assert model.to_bytes() == before
+
+
+def test_what_is_not_there_is_refused_by_name() -> None:
+    model = onnxlab.load()
+    with pytest.raises(onnxlab.OnnxlabError, match="no value of the main graph is called 'nope'"):
+        model.value_at("", "nope")
+    with pytest.raises(onnxlab.OnnxlabError, match="the main graph has 24 nodes, so there is none at 24"):
+        model.node_at("", 24)
+    assert model.node_at("", -1) == model.nodes[-1]
+    with pytest.raises(onnxlab.OnnxlabError, match="no textual format"):
+        model.to_text(3)  # type: ignore[arg-type]

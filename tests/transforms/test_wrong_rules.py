@@ -141,3 +141,19 @@ def test_there_are_thirty() -> None:
 @pytest.mark.parametrize("name", list(WRONG))
 def test_a_wrong_rewrite_is_refused(name: str) -> None:
     assert is_refused(name)
+
+
+@pytest.mark.parametrize("returned", [None, 5, [1.0]])
+def test_a_function_of_a_rule_returns_arrays_by_name_or_words(returned: object) -> None:
+    model = onnxlab.load()
+
+    @onnxlab.rule("Relu(x) => Mul(x, c)")
+    def halved(match: object) -> object:
+        return returned
+
+    for job in (lambda: model.rewrite(halved), lambda: model.why_not("/stem/relu/Relu", halved)):
+        with pytest.raises(
+            onnxlab.OnnxlabError, match=r"the function of the rule halved returned .*: expected a mapping"
+        ):
+            job()
+    assert model.version == 0

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import OnnxlabError
 
 MEASURES = (
@@ -66,7 +67,7 @@ class Expression:
         Raises:
             WatchError: the text is no expression; the message shows where.
         """
-        self.text = text
+        self.text = expect(text, str, "an expression", "a text, as 'abs_max < 65504 and nan == 0'")
         self.names: set[str] = set()
         self._tokens = _tokens(text)
         self._at = self._depth = 0

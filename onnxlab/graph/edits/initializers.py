@@ -12,6 +12,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.name_bytes import text
 from onnxlab.graph.protos.tensors import RawTensor
 from onnxlab.graph.protos.value_info import declare, describe
 
@@ -120,7 +121,7 @@ def add_initializer(graph: ModelGraph, name: str, array: Any, scope: Scope | Non
         EditError: the name is taken, the scope is a function (which has no initializers), or `array` is no array.
     """
     scope = scope or graph.main
-    refuse_function(scope, name)
+    refuse_function(scope, text(name))
     known = graph.index.lookup(scope, name)
     if not name or (known and known not in graph.index.undefined):
         raise EditError(f"a value is called {name!r} already; choose a name that is not in use")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import onnx
 
 from onnxlab import dtypes
+from onnxlab.argument_types import several
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInitializer
 from onnxlab.graph.edit.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
@@ -60,7 +61,8 @@ def insert_model(
     """
     source = _source(graph, other)
     wires, outputs = dict(connect or {}), {info.name: info for info in source.output}
-    chosen = list(outputs) if isinstance(add_outputs, bool) else list(add_outputs)
+    words = "True, False, or names of outputs of the other model"
+    chosen = list(outputs) if isinstance(add_outputs, bool) else several(add_outputs, str, "add_outputs", words)
     _known(wires, [info.name for info in source.input], "input")
     _known([*chosen, *(name for _, name in feed)], outputs, "output")
     _refuse_wires(graph, source, wires, feed, declaration or (lambda vid: graph.values[vid].info))

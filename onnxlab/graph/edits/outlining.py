@@ -13,6 +13,7 @@ from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import in_file_order, scope_of
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.name_bytes import text
 from onnxlab.graph.protos.renaming import canonical
 from onnxlab.graph.query.block_copies import find_copies
 from onnxlab.graph.query.cones import boundary, hole
@@ -36,6 +37,7 @@ def make_function(
     """
     scope = scope_of(graph, nodes)
     chosen = in_file_order(nodes)
+    name, domain = text(name), text(domain)
     _refuse(graph, chosen, scope, name, domain)
     blocks = [{node.id: node.id for node in chosen}]
     if copies:

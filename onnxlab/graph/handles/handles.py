@@ -6,6 +6,7 @@ A handle stays valid over edits, undo and redo for as long as its node exists; t
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.argument_types import listed
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -303,7 +304,7 @@ def called(value: "Value | str | None") -> str:
 
 def as_list(items: "Iterable[Value | str | None] | Value | str") -> "list[Value | str | None]":
     """Values, or a single one, in a list."""
-    return [items] if isinstance(items, str | Value) else list(items)
+    return [items] if isinstance(items, str | Value) else listed(items, "inputs", "names or handles of values")
 
 
 class Nodes(Spelled, Sequence[Node]):

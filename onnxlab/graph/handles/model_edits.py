@@ -5,7 +5,7 @@ from typing import Any
 
 import onnx
 
-from onnxlab.argument_types import expect
+from onnxlab.argument_types import expect, several
 from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.edits.connecting import Refusal
@@ -15,6 +15,7 @@ from onnxlab.graph.handles.model_lookup import NodeKey, NodeKeys, ValueKey
 from onnxlab.graph.handles.model_values import ValueEditing
 from onnxlab.graph.handles.model_whole import WholeEditing
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos.name_bytes import text
 
 
 class Editing(ValueEditing, WholeEditing, GroupEditing):
@@ -69,10 +70,10 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         proto = edits.make_node(self.graph, op_type, domain, **attributes)
         proto.input.extend(called(value) for value in as_list(inputs))
         if name:
-            proto.name = name
+            proto.name = text(name)
         if outputs is None:
             outputs = edits.output_names(self.graph, proto, where)
-        proto.output.extend([outputs] if isinstance(outputs, str) else outputs)
+        proto.output.extend(text(output) for output in several(outputs, str, "outputs", "names of new values"))
         with self.graph.lock:
             edits.check_operator(self.graph, proto, where)
             return Node(self.graph, edits.add_node(self.graph, proto, where, position).id)
@@ -252,5 +253,6 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         def with_handles(*records: NodeRecord) -> None:
             edit(*(Node(self.graph, node.id) for node in records))
 
+        expect(edit, Callable, "edit", "a function of the handles of a copy's nodes")  # type: ignore[arg-type]
         records = self._node_records(nodes)
         return len(edits.for_each_copy(self.graph, records, with_handles, label))

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import onnx
 
-from onnxlab.argument_types import listed, plain
+from onnxlab.argument_types import expect, listed, plain
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Value
@@ -120,13 +120,17 @@ class Lookup(Spelled):
             Node: the node.
 
         Raises:
-            NameLookupError: there is no such scope.
+            NameLookupError: there is no such scope, or no node at that place.
 
         Examples:
             >>> model.node_at("", 2)
             <Node '/stem/relu/Relu': Relu>
         """
-        return Node(self.graph, self._scope_record(scope).node_ids[position])
+        ids = self._scope_record(scope).node_ids
+        position = expect(position, int, "position", "the place of a node in its scope")
+        if not -len(ids) <= position < len(ids):
+            raise NameLookupError(f"{scope or 'the main graph'} has {len(ids)} nodes, so there is none at {position}")
+        return Node(self.graph, ids[position])
 
     def value_at(self, scope: str, name: str) -> Value:
         """Look a value up in the scope that defines it.
@@ -139,13 +143,16 @@ class Lookup(Spelled):
             Value: the value.
 
         Raises:
-            NameLookupError: there is no such scope.
+            NameLookupError: there is no such scope, or no value of that name.
 
         Examples:
             >>> model.value_at("", "stem/relu_out")
             <Value 'stem/relu_out'>
         """
-        return Value(self.graph, self._scope_record(scope).names[name])
+        where = self._scope_record(scope)
+        if not isinstance(name, str) or name not in where.names:
+            raise NameLookupError(f"no value of {scope or 'the main graph'} is called {name!r:.80}")
+        return Value(self.graph, where.names[name])
 
     def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
         """The reason why types forbid a wire; a Model asks its inference."""

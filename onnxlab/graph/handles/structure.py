@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from onnxlab.argument_types import listed
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.handles.model_edits import Editing
 from onnxlab.graph.handles.model_lookup import NodeKey, NodeKeys
@@ -208,7 +209,8 @@ class Structure(Spelled, metaclass=ShortHelp):
 
     def _sorted_out(self, starts: Starts) -> tuple[list[int], list[ValueRecord]]:
         """Ids of the nodes, and records of the values, among what was given."""
-        several = [starts] if isinstance(starts, int | str | Node | Value) else list(starts)
+        words = "a node or value or several, as positions, names or handles"
+        several = [starts] if isinstance(starts, int | str | Node | Value) else listed(starts, "where to start", words)
         values = [self._model._value_record(key) for key in several if isinstance(key, Value)]
         return [self._model._node_record(key).id for key in several if not isinstance(key, Value)], values
 

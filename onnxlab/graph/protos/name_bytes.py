@@ -38,7 +38,9 @@ def set_string(proto: Any, field: str, name: Name) -> None:
 
 
 def text(name: str) -> str:
-    """A string itself. Raises EditError where it cannot be written to a file: where it has half of a surrogate pair."""
+    """A string itself. Raises EditError where it is none, or has half of a surrogate pair, which no file can hold."""
+    if not isinstance(name, str):
+        raise EditError(f"a name is a string, got {name!r:.80}")
     try:
         name.encode()
     except UnicodeEncodeError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.argument_types import expect, listed, several
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
@@ -89,7 +90,7 @@ def _canonical(domain: Pattern) -> Pattern:
 
 
 def _glob(pattern: Pattern) -> Callable[[str], bool]:
-    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    patterns = several(pattern, str, "what to find", "a name or several, in which * and ? stand for anything")
     if not any(sign in glob for glob in patterns for sign in "*?["):
         return frozenset(patterns).__contains__
     compiled = [compile_pattern(translate(glob)) for glob in patterns]
@@ -133,7 +134,7 @@ def _fact_test(elem_type: int, shape: Sequence[Any] | None) -> Callable[[Fact], 
 
 def fits_shape(shape: Sequence[Any], expected: Sequence[Any]) -> bool:
     """Whether dims are those wanted: ints, names of dims, None for any one, `...` (once) for any number of them."""
-    expected = tuple(expected)
+    expected = tuple(listed(expected, "shape", "a list of dims, as ['batch', 3, None]"))
     if ... in expected:
         at = expected.index(...)
         head, tail = expected[:at], expected[at + 1 :]
@@ -163,7 +164,7 @@ def find_values(
     Raises:
         NameLookupError: `kind` is none of these.
     """
-    if kind is not None and kind not in _KINDS:
+    if kind is not None and expect(kind, str, "kind", f"one of {', '.join(_KINDS)}") not in _KINDS:
         raise NameLookupError(f"values are of the kinds {', '.join(_KINDS)}, not {kind!r}.{suggestion(kind, _KINDS)}")
     scopes = graph.scopes.values() if scope is None else [scope]
     matches: list[ValueRecord] = [graph.values[vid] for inner in scopes for vid in inner.names.values()]

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from onnxlab.argument_types import plain
+from onnxlab.argument_types import expect, plain
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope
@@ -241,6 +241,7 @@ class Names:
         Raises:
             NameLookupError: no scope has this path; the message lists the paths of scopes.
         """
+        expect(path, str, "the path of a scope", 'a string, "" for the main graph')
         if not path:
             return self.index.main
         short = without_branch(path)

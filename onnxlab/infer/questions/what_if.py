@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from onnxlab.argument_types import plain
+from onnxlab.argument_types import expect, plain
 from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.facts.policy import Policy
@@ -121,6 +121,12 @@ def _input_facts(walker: Walker) -> dict[int, Fact]:
 def _symbols(fact: Fact) -> Iterator[Atom]:
     for dim in fact.shape or ():
         yield from symbol_atoms(dim)
+
+
+def sizes_of(dims: Mapping[str, int] | None, named: Mapping[str, int]) -> dict[str, int]:
+    """Sizes of symbols that are given in a mapping or by name; raises TypeError where it is no mapping."""
+    expect(dims, (Mapping, type(None)), "dims", "a mapping of symbols to sizes, as {'batch': 8}")
+    return {**(dims or {}), **named}
 
 
 def _checked(dims: Mapping[str, int], known: list[str]) -> dict[str, int]:

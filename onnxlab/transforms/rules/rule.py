@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from onnxlab.errors import TransformError
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.query.patterns.matcher import CONDITION, Mismatch
 from onnxlab.graph.query.patterns.parser import parse_rule
@@ -120,7 +121,7 @@ class Rule:
         label, place = rewriting.graph.label(matched.root), rewriting.place(matched.root)
         if not rewriting.allows(self.name, place):
             return [], "it was refused before"
-        computed = self.compute(matched) if self.compute is not None else {}
+        computed = self._computed(matched)
         if isinstance(computed, str):
             rewriting.unfit[self.name, place] = RefusedRewrite(self.name, label, computed, value=place)
             return [], computed
@@ -141,8 +142,22 @@ class Rule:
         outcome = self.find(rewriting, node)
         if isinstance(outcome, Mismatch):
             return f"{self.name}: {outcome.why}"
-        computed = self.compute(outcome) if self.compute is not None else {}
+        computed = self._computed(outcome)
         return f"{self.name}: {computed}" if isinstance(computed, str) else ""
+
+    def _computed(self, matched: Match) -> "Mapping[str, Any] | str":
+        """Call the rule's function, if it has one, with a match.
+
+        Raises:
+            TransformError: it returns something else.
+        """
+        computed: Any = self.compute(matched) if self.compute is not None else {}
+        if not isinstance(computed, Mapping | str):
+            raise TransformError(
+                f"the function of the rule {self.name} returned {computed!r:.80}: expected a mapping of names to "
+                "arrays, or words that say why the rule does not apply"
+            )
+        return computed
 
 
 Act = Callable[[Rewriting, NodeRecord], str]

@@ -144,3 +144,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["compare", str(path), str(other), "--local", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["guilty"] == ["stem/relu_out"]
     assert main(["compare", str(path), str(other), "--providers", "none"]) == 2
+
+
+def test_records_of_other_values_are_refused(tmp_path: Path) -> None:
+    model = onnxlab.load()
+    with pytest.raises(LoadError, match="no recorded array is called like a value of the model; its values are 'stem/"):
+        onnxlab.compare(model, {"nope": np.zeros(3)})
+    np.save(tmp_path / "nope.npy", np.zeros(3))
+    model.save(tmp_path / "m.onnx")
+    assert main(["compare", str(tmp_path / "m.onnx"), str(tmp_path)]) == 3
+
+
+def test_a_tuple_of_inputs_is_a_pair() -> None:
+    model = onnxlab.load()
+    with pytest.raises(onnxlab.OnnxlabError, match="of the first and of the second model, given 1"):
+        onnxlab.compare(model, model, ({},))  # type: ignore[arg-type]
