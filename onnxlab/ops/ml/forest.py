@@ -32,6 +32,8 @@ _ROWS = 1 << 18
 """The most elements of the matrix of node numbers at a time."""
 _FEW = 64
 """The most marks for each number at which marking pays: it reads a mark for every possible number."""
+_AT_ONCE = 1 << 14
+"""The most pairs of a row and a node up to which all are compared at once."""
 _STRINGS = 1 << 16
 """The most strings that are decoded at a time."""
 
@@ -96,6 +98,8 @@ class Forest:
         modes, missing = self._kinds
         if len(modes) == 1 and modes[0] != _MEMBER and not missing:  # leaves lead to themselves
             compare = _COMPARE[modes[0]]
+            if len(x) * len(self.modes) <= _AT_ONCE and self._reads_up_to < x.shape[1]:
+                return self._leaves_at_once(compare, x)
             for _ in range(self.depth):
                 ctx.check()
                 go = compare(x[rows, self.features[at]], self.values[at])
@@ -116,11 +120,40 @@ class Forest:
             at = np.where(go, self.true[at], self.false[at])
         raise ValueError("the trees have a cycle: some row never reaches a leaf")
 
+    @cached_property
+    def _read(self) -> Array:
+        """The features that nodes compare, 0 for leaves."""
+        return np.where(self.modes == LEAF, 0, self.features)
+
+    @cached_property
+    def _reads_up_to(self) -> float:
+        """The last feature that any node compares; infinity where one counts from the end."""
+        return float("inf") if self._read.min(initial=0) < 0 else int(self._read.max(initial=0))
+
+    def _leaves_at_once(self, compare: Callable[[Array, Array], Array], x: Array) -> Array:
+        """`leaves` of a few nodes and rows: every node is compared, so that a step down is a single look-up."""
+        go = compare(x.take(self._read, axis=1), self.values)
+        following = np.where(go, self.true, self.false)
+        first = np.arange(0, following.size, len(self.modes))[:, None]
+        at = self.roots + first
+        if len(x) > 1:
+            following += first
+        flat = following.reshape(-1)
+        for _ in range(self.depth):
+            at = flat.take(at)
+        return at - first
+
     def _member(self, at: Array, seen: Array) -> Array:
         matches = np.zeros(at.shape, bool)
         for node, members in self.members.items():
             matches |= (at == node) & np.isin(seen, members)
         return matches
+
+    @cached_property
+    def _voted_alike(self) -> Array | None:
+        """[targets] for which every leaf votes, where all vote for the same; else None."""
+        rows = self.voted[self.modes == LEAF]
+        return rows[0] if len(rows) and len(self.roots) and bool((rows == rows[0]).all()) else None
 
     def collect(self, ctx: RunContext, x: Array, aggregate: str) -> tuple[Array, Array]:
         """(scores, whether any leaf voted), both [rows, targets]."""
@@ -131,8 +164,9 @@ class Forest:
             part = slice(start, start + step)
             leaves = self.leaves(ctx, x[part])
             if aggregate in ("SUM", "AVERAGE"):
-                scores[part] = self.votes[leaves].sum(axis=1, dtype=scores.dtype)
-                voted[part] = self.voted[leaves].any(axis=1)
+                scores[part] = self.votes.take(leaves, axis=0).sum(axis=1, dtype=scores.dtype)
+                alike = self._voted_alike
+                voted[part] = self.voted.take(leaves, axis=0).any(axis=1) if alike is None else alike
                 continue
             for leaf in leaves.T:
                 votes, has_vote = self.votes[leaf], self.voted[leaf]

@@ -46,6 +46,22 @@ def test_tree_classifiers(seed, classes, positive, transform):
           classlabels_int64s=list(range(10, 10 + classes)), **ML)  # fmt: skip
 
 
+@pytest.mark.parametrize("rows", [1, 7, 600])
+@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
+def test_leaves_of_few_rows_and_of_many(rows, mode):
+    """Few rows meet all nodes at once, many go down step by step; what feature a leaf names does not matter to few."""
+    nodes, leaves = forest(rows, trees=3, depth=4, features=4)
+    nodes["nodes_modes"] = [mode if kind != "LEAF" else kind for kind in nodes["nodes_modes"]]
+    nodes["nodes_values"] = [float(round(value)) for value in nodes["nodes_values"]]
+    nodes["nodes_featureids"] = [99 if kind == "LEAF" and rows < 9 else feature for kind, feature in zip(
+        nodes["nodes_modes"], nodes["nodes_featureids"], strict=True)]  # fmt: skip
+    trees, numbers = zip(*leaves, strict=True)
+    targets, weights = zip(*((number % 2, 0.5 * number) for number in range(len(leaves))), strict=True)
+    x = np.round(floats(rows, 4))
+    agree("TreeEnsembleRegressor", x, **nodes, n_targets=2, target_treeids=list(trees), target_nodeids=list(numbers),
+          target_ids=list(targets), target_weights=list(weights), rtol=1e-4, **ML)  # fmt: skip
+
+
 @pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
 def test_tree_regressors(aggregate):
     nodes, leaves = forest(1, trees=4, depth=3, features=3)
