@@ -115,10 +115,9 @@ def _as_message(fields: list[Field]) -> str | None:
                 f"its {last.name} declares {last.declared:,} bytes ({last.present:,} are there): protobuf cannot hold "
                 "2 GiB or more; save the model with its weights as external data"
             )
-        return (
-            f"it is cut off: its {last.name} needs {last.declared:,} bytes and only {last.present:,} are there; "
-            "copy or download it again"
-        )
+        missing = f": its {last.name} needs {last.declared:,} bytes and only {last.present:,} are there"
+        where = missing if last.declared else f" at the beginning of its {last.name}"
+        return f"it is cut off{where}; copy or download it again"
     if last.state == "whole":
         names = [field.name for field in fields]
         if "graph" not in names:

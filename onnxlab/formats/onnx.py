@@ -74,7 +74,11 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
 
 def _path(source: Any) -> Path:
     if not isinstance(source, str | os.PathLike):
-        raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
+        hint = "; give what its read() returns" if hasattr(source, "read") else ""
+        hint = hint or ("; give onnx.helper.make_model(graph)" if isinstance(source, onnx.GraphProto) else "")
+        hint = hint or ("; give its proto" if isinstance(getattr(source, "proto", None), onnx.ModelProto) else "")
+        kind = type(source).__name__
+        raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {kind}{hint}")
     try:
         return absolute(source)
     except PathProblem as problem:

@@ -5,6 +5,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from onnxlab.errors import NameLookupError
 from onnxlab.formats import known
 from onnxlab.formats.base.format import Content, Format
 
@@ -32,10 +33,10 @@ def by_name(name: str) -> Format:
     """The format of a name, or of a suffix with or without its dot.
 
     Raises:
-        LookupError: there is no such format; the message lists all.
+        NameLookupError: there is no such format; the message lists all.
     """
     key = str(name).lower()
     for form in formats():
         if key == form.name or f".{key.removeprefix('.')}" in form.suffixes:
             return form
-    raise LookupError(f"{name!r:.80} is no format; there are {', '.join(form.name for form in formats())}")
+    raise NameLookupError(f"{name!r:.80} is no format; there are {', '.join(form.name for form in formats())}")

@@ -340,7 +340,7 @@ def about(source: Source, model: onnx.ModelProto) -> About:
 
 
 def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport:
-    """The losses of writing a model in a format; raises LookupError where there is no such format."""
+    """The losses of writing a model in a format; raises NameLookupError where there is no such format."""
     form = registry.by_name(name)
     if form.write is None:
         return LossReport(

@@ -118,7 +118,7 @@ class Files(WeightFiles):
             LossReport: print it; empty where the format holds all.
 
         Raises:
-            LookupError: there is no such format.
+            NameLookupError: there is no such format.
 
         Examples:
             >>> print(model.files.loss_report("json"))

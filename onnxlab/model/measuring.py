@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onnxlab.argument_types import expect
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
@@ -58,6 +59,7 @@ class Measuring(Lookup, RunnerOwner):
         """
         from onnxlab.analysis.profile import profile
 
+        threads = expect(threads, int, "threads", "a number")
         with bar(f"profile {self.name}") as drawn:
             by = None if providers is None else self.runner.by(providers, threads)
             return profile(self.runner, self._by_name(feeds), self._by_name(outputs), runs=runs, progress=drawn, by=by)

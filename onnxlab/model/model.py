@@ -331,6 +331,7 @@ class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring
             rename /stem/conv/Conv to first
             >>> end()
         """
+        expect(follower, Callable, "follower", "a function of a commit")  # type: ignore[arg-type]
         self._subscribers.append(follower)
 
         def unsubscribe() -> None:

@@ -1,5 +1,7 @@
 """Arguments of a wrong type are refused in words: TypeError for a type, ValueError for a number out of range."""
 
+import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,9 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "an ignored word": lambda model: onnxlab.diff(model, model, ignore=[1]),  # type: ignore[list-item]
     "tolerance": lambda model: onnxlab.diff(model, model, tolerance="a"),  # type: ignore[arg-type]
     "patch": lambda model: model.patch(None),
+    "a follower": lambda model: model.subscribe(3),
+    "a way to share": lambda model: model.memory(share=3),
+    "threads of a profile": lambda model: model.profile(threads="two"),
     "limits of a comparison": lambda model: onnxlab.compare(model, model, limits=3),  # type: ignore[arg-type]
     "sizes": lambda model: model.with_dims(8),
     "sizes of a memory": lambda model: model.memory(8),
@@ -175,3 +180,45 @@ def test_what_is_not_there_is_refused_by_name() -> None:
     assert model.node_at("", -1) == model.nodes[-1]
     with pytest.raises(onnxlab.OnnxlabError, match="no textual format"):
         model.to_text(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("label", [None, 3, b"x", ["a"]])
+def test_labels_of_edits_are_strings(label: Any) -> None:
+    model = onnxlab.load()
+    with pytest.raises(onnxlab.OnnxlabError, match="the label of an edit is a string"), model.edit(label):
+        model.nodes[0].name = "first"
+    assert model.version == 0
+
+
+def test_ways_to_share_memory_are_known() -> None:
+    with pytest.raises(ValueError, match="share is 'all': expected one of none, live, onnxruntime"):
+        onnxlab.load().memory(share="all")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [b"x", {"N": 1}, "N"])
+def test_shapes_are_lists_of_dims(shape: Any) -> None:
+    with pytest.raises(onnxlab.OnnxlabError, match="a shape is a list of dims"):
+        onnxlab.load().add_input("more", "float32", shape)
+
+
+def test_what_is_nearly_a_model_is_told_what_to_give() -> None:
+    model = onnxlab.load()
+    hints = {
+        "give what its read() returns": io.BytesIO(model.to_bytes()),
+        "give onnx.helper.make_model(graph)": model.proto.graph,
+        "give its proto": model,
+    }
+    for hint, source in hints.items():
+        with pytest.raises(onnxlab.OnnxlabError, match=re.escape(f"not from {type(source).__name__}; {hint}")):
+            onnxlab.load(source)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_cut_in_a_length_is_cut_off() -> None:
+    data = onnxlab.load().to_bytes()
+    with pytest.raises(onnxlab.OnnxlabError, match="it is cut off at the beginning of its opset_import; copy"):
+        onnxlab.load(data[:-5])
+
+
+def test_losses_are_of_a_known_format() -> None:
+    with pytest.raises(onnxlab.OnnxlabError, match="'yaml' is no format; there are"):
+        onnxlab.load().files.loss_report("yaml")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from onnxlab.analysis.memory.buffers import MemoryBuffer, Share, ValueSizes, plan
 from onnxlab.analysis.memory.drawing import area, sparkline
 from onnxlab.analysis.sizes import chosen_sizes, described, refusals
+from onnxlab.argument_types import expect
 from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
@@ -269,8 +270,11 @@ def timeline(
 
     Raises:
         NameLookupError: no input has a symbol of a name that is given.
-        ValueError: a size is not an int from 0 on.
+        ValueError: a size is not an int from 0 on, or there is no such way to share.
     """
+    ways = get_args(Share)
+    if expect(share, str, "share", f"one of {', '.join(ways)}") not in ways:
+        raise ValueError(f"share is {share!r:.80}: expected one of {', '.join(ways)}")
     with graph.lock:
         policy = inference.policy
         sizes, assumed = chosen_sizes(graph, policy, dims, arrays)

@@ -62,6 +62,8 @@ class ModelGraph(EditableGraph):
         Without a label, the transaction gets the label that the table of edits has for the edit in progress. A call of
         the transaction's `take_back` makes it a trial: all of its changes are taken back at the end.
         """
+        if not isinstance(label, str):  # no journal with another label could be read
+            raise EditError(f"the label of an edit is a string, got {label!r:.80}")
         if not self._edited:
             self._begin_editing()
         return Transaction(self, label, origin)

@@ -1,6 +1,6 @@
 """ValueInfoProtos from what people write: a dtype and a shape. Works on messages alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def fill_shape(info: onnx.ValueInfoProto, shape: Sequence[int | str | None]) -> 
     Raises:
         EditError: `shape` is no sequence of dims.
     """
-    if isinstance(shape, str) or not isinstance(shape, Iterable):
+    if isinstance(shape, str | bytes | Mapping) or not isinstance(shape, Iterable):
         raise EditError(f"a shape is a list of dims, as in ['batch', 3, None]; {info.name!r} got {shape!r}")
     dims = info.type.tensor_type.shape
     del dims.dim[:]
