@@ -106,6 +106,13 @@ def test_transposed_signals(size, kernel, stride, more):
     np.testing.assert_allclose(y[0], expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("batch", "channels"), [(0, 4), (2, 0), (0, 0)])
+def test_transposed_without_elements(batch, channels):
+    (y,) = run("ConvTranspose", floats(batch, channels, 3, 4), floats(channels, 5, 3, 3), opset=11)
+    assert y.shape == (batch, 5, 5, 6)
+    assert not y.any()
+
+
 def test_half_precision():
     x, w = floats(1, 8, 9, 9, dtype=np.float16), floats(8, 8, 3, 3, seed=1, dtype=np.float16)
     (y,) = run("Conv", x, w, opset=11)

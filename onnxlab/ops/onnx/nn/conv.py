@@ -327,14 +327,14 @@ def _spread(
         if (dim - 1) * step + (k - 1) * dilation >= size:  # `as_strided` does not look
             raise ValueError(f"kernels reach beyond the output, of {list(full)} with output_padding")
     batch, rank, y = len(x), len(full), np.zeros((len(x), group * w.shape[1], *full), x.dtype)
-    columns = np.ascontiguousarray(x).reshape(batch, group, x.shape[1] // group, -1)
+    columns = np.ascontiguousarray(x).reshape(batch, group, x.shape[1] // group, prod(x.shape[2:]))
     blocks = [step if dilation == 1 else 1 for step, dilation in zip(strides, dilations, strict=True)]
     order = (0, 1, *_alternating(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank)))
     for block in np.ndindex(*(-(-k // size) for k, size in zip(w.shape[2:], blocks, strict=True))):
         ctx.check()
         taps = (slice(number * size, number * size + size) for number, size in zip(block, blocks, strict=True))
         matrix = w[at(..., *taps)]
-        rows = matrix.reshape(group, columns.shape[2], -1).swapaxes(1, 2)
+        rows = matrix.reshape(group, columns.shape[2], prod(matrix.shape[1:])).swapaxes(1, 2)
         part = np.matmul(rows, columns).reshape(*y.shape[:2], *matrix.shape[2:], *x.shape[2:])
         first = (slice(n * size * d, None) for n, size, d in zip(block, blocks, dilations, strict=True))
         steps = (step * size for step, size in zip(strides, y.strides[2:], strict=True))
