@@ -39,6 +39,10 @@ _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY_IS_FRESH = 1.0  # seconds for which a reading of the available memory is used again
 
 
+# The stop flag of runs without one of their own, which nothing sets: making one takes as long as a tiny run.
+_NEVER = threading.Event()
+
+
 @dataclass(slots=True)
 class Limits(Spelled, metaclass=ShortHelp):
     """The limits of a run. None means the default for `bytes` and no limit for the others.
@@ -86,7 +90,7 @@ class Limits(Spelled, metaclass=ShortHelp):
     @classmethod
     def usual(cls) -> Limits:
         """The budget of a run for which nothing is said: `Limits().begin()` in fewer steps."""
-        return cls(int(SHARE_OF_MEMORY * available_memory()))
+        return cls(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER)
 
     def begin(self) -> Limits:
         """A budget for one run: the same limits and stop flag, the clock started, nothing used."""

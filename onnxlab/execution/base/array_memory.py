@@ -32,7 +32,7 @@ def at_most(values: Collection[Any]) -> int:
     """Bytes of values as if no two of them shared a buffer: an upper bound that is faster than `buffers`."""
     sizes = [(value if value.base is None else root(value)).nbytes for value in values if type(value) is np.ndarray]
     others = () if len(sizes) == len(values) else (value for value in values if type(value) is not np.ndarray)
-    return sum(sizes) + total(others)
+    return sum(sizes) + (total(others) if others else 0)
 
 
 def freeze(values: Iterable[Any]) -> None:

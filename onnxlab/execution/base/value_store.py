@@ -283,8 +283,8 @@ class ValueStore:
             run = self._recent if self._noted is None else self._noted
             if run is None or run.version != self._graph.version or self._open_marks:
                 return None
-            known = map(self._state.arrays.get, run.inputs())
-            return run if run is self._noted or all(map(is_, known, run.inputs().values())) else None
+            fed = {} if run is self._noted else run.inputs()
+            return run if all(map(is_, map(self._state.arrays.get, fed), fed.values())) else None
 
     def let_go(self) -> None:
         """Drop values of runs with other inputs than the last run's, so that there is room for all values of that."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from threading import Event
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Run
 from onnxlab.execution.program.straight_line import Function, Line, Output, straight_line
-from onnxlab.limits import SHARE_OF_MEMORY, Limits, Repeated, Repetition, available_memory
+from onnxlab.limits import Limits, Repeated, Repetition
 from onnxlab.ops import traits_of
 
 _ARRAY = np.ndarray  # a global name is found faster than an attribute
@@ -43,8 +42,6 @@ _ITERATIONS = 1 << 14
 # Steps of a program up to which it is tried without a budget: with more steps, a budget costs comparatively little.
 _STEPS = 256
 _BODIES = "bodies"  # note of a program: the bodies of its steps
-# The stop flag of runs too short to be stopped, shared because making one takes longer than such a run.
-_NEVER = Event()
 
 
 class RunKey(NamedTuple):
@@ -155,7 +152,7 @@ class Specialization:
         """The result of a run with a budget."""
         program = self.program
         border = BorderValues(program, _BORDER) if is_kept and program.border else None
-        run = Run(Limits(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER))
+        run = Run(Limits.usual())
         run.is_kept = is_kept
         with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
             results = run_program(program, arrays, run, self._folder, border=border)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.base import blas
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.planning.compiler import Compiler
-from onnxlab.execution.program.call import PACE, Call
+from onnxlab.execution.program.call import PACE, QUICK, Call
 from onnxlab.execution.program.executor import NodeContext, run_program
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.shapes import TensorFact
@@ -32,11 +33,13 @@ class Look:
         inner: parts, and {name: dtype in the model} of the values inside of each that are computed first.
         program: from these and the known values to the value; None where it is one of these.
         begins: names of the known values that the look begins with.
+        multiplies: whether the program may end up in BLAS; parts have threads of their own.
     """
 
     inner: tuple[tuple[Instruction, Mapping[str, Any]], ...]
     program: Program | None
     begins: tuple[str, ...]
+    multiplies: bool
 
 
 def looked_at(
@@ -56,7 +59,7 @@ def looked_at(
     look: Look | None = notes.get(("look", name))
     if look is None or not all(map(run.known.__contains__, look.begins)):
         look = notes["look", name] = _look(run, compiler, name, program_of)
-    values: dict[str, Any] = {}
+    values, expected = dict[str, Any](), notes.get(PACE, (0, inf))[1]
     # facts are inferred here, as a worker may not do it
     parts = [(instruction, (room and _all(instruction, compiler, room)) or dtypes)
              for instruction, dtypes in look.inner]  # fmt: skip
@@ -64,12 +67,17 @@ def looked_at(
     def work() -> None:
         for instruction, dtypes in parts:
             values.update(_read(run, instruction, dtypes, call))
-        known = {**run.known, **values}
+        known = {} if look.program is None else {**run.known, **values}
         if look.program is not None and all(map(known.__contains__, look.program.feeds)):
             feeds = [known[read] for read in look.program.feeds]
             (values[name],) = run_program(look.program, feeds, call.run, compiler.folder)
 
-    call.part(work, 1, run.program.notes.get(PACE, (0, inf))[1])
+    if look.program is None and expected < QUICK:
+        with np.errstate(all="ignore"):  # compiled code alone: there are no threads of BLAS to limit
+            work()
+    else:
+        call.threads *= look.multiplies
+        call.part(work, 1, expected)
     return values
 
 
@@ -80,13 +88,14 @@ def _look(run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf) ->
         inside.update({read: (instruction, dtypes[read]) for read in dtypes if read not in known})
     nearest = compiler.main.border([name], lambda read: read in known or read in inside)
     chosen: dict[int, tuple[Instruction, dict[str, Any]]] = {}
-    for read in nearest:
-        if read in inside:
-            instruction, dtype = inside[read]
-            chosen.setdefault(id(instruction), (instruction, {}))[1][read] = dtype
+    for read in filter(inside.__contains__, nearest):
+        instruction, dtype = inside[read]
+        chosen.setdefault(id(instruction), (instruction, {}))[1][read] = dtype
     begins = [read for read in nearest if read not in inside]
     begins += [read for instruction, _ in chosen.values() for read in instruction.step.inputs]
-    return Look((*chosen.values(),), None if name in inside else program_of(tuple(nearest), (name,)), tuple(begins))
+    program = None if name in inside else program_of(tuple(nearest), (name,))
+    multiplies = program is not None and any(blas.used_by(instruction.step) for instruction in program.instructions)
+    return Look((*chosen.values(),), program, tuple(begins), multiplies)
 
 
 def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> dict[str, Any]:
@@ -102,16 +111,14 @@ def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> dict[s
 def typed(compiler: Compiler, names: Iterable[str]) -> dict[str, Any]:
     """{name: dtype in the model} of those values of the main graph whose dtype is known."""
     facts = {name: compiler.fact(compiler.ids[name]) for name in names if name in compiler.ids}
-    dtypes = {name: fact.dtype for name, fact in facts.items() if isinstance(fact, TensorFact)}
-    return {name: dtype for name, dtype in dtypes.items() if dtype is not None}
+    return {name: fact.dtype for name, fact in facts.items() if isinstance(fact, TensorFact) and fact.dtype is not None}
 
 
 def _all(instruction: Instruction, compiler: Compiler, room: int) -> dict[str, Any]:
     """{name: dtype} of all values inside of a part, none where they are known to take more than `room` bytes."""
     names = instruction.step.part.names if instruction.step.part is not None else ()
     sizes = [compiler.fact(compiler.ids[name]).nbytes() for name in names if name in compiler.ids]
-    known = [size for size in sizes if isinstance(size, int)]
-    return typed(compiler, names) if len(known) == len(sizes) and sum(known) <= room else {}
+    return typed(compiler, names) if sum(size if isinstance(size, int) else inf for size in sizes) <= room else {}
 
 
 def _read(run: LastRun, instruction: Instruction, dtypes: Mapping[str, Any], call: Call) -> dict[str, Any]:
@@ -121,14 +128,12 @@ def _read(run: LastRun, instruction: Instruction, dtypes: Mapping[str, Any], cal
     assert part.look is not None
     context = NodeContext(call.run, instruction, [])
     try:
-        arrays = [run.known[name] for name in instruction.step.inputs]
         missing = [name for name in dtypes if name not in run.known]
-        for name, array in part.look(context, missing, *arrays).items():
+        for name, array in part.look(context, missing, *[run.known[name] for name in instruction.step.inputs]).items():
             dtype = dtypes[name]
-            if array.dtype == dtype:
-                values[name] = array
-            elif array.dtype == np.float32 and dtype.itemsize == 2 and dtype.kind in "fV":  # a half, widened inside
-                values[name] = array.astype(dtype)
+            # a half is widened inside
+            if array.dtype == dtype or (array.dtype == np.float32 and dtype.itemsize == 2 and dtype.kind in "fV"):
+                values[name] = array.astype(dtype, copy=False)
     finally:
         context.release()
     return values

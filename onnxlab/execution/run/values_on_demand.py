@@ -77,10 +77,9 @@ class ValuesOnDemand:
             run.looks += 1
             room = self._store.budget // _SHARE if run.looks > _LOOKS else 0
             call = Call(limits, None, None, self._programs.threads)
-            program_of = partial(self._programs.program, compiler)
             with Loading(call.limits):
                 try:
-                    values = looked_at(run, compiler, name, program_of, call, room)
+                    values = looked_at(run, compiler, name, partial(self._programs.program, compiler), call, room)
                 except FeedError:
                     return None
             self._store.keep(run, values)

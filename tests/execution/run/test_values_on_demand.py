@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import onnxlab
 from onnxlab.errors import LimitError, NotComputedError, RunError
+from onnxlab.execution.base import blas
 from onnxlab.execution.numba.plan import checkpoints
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numba.region import inner_values, region
@@ -194,16 +195,21 @@ def test_all_values_of_other_inputs_take_no_second_room() -> None:
     assert len(hot.store) == len(names) + 1, "of the same inputs"
 
 
-def test_halves_are_halves() -> None:
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1 / 3, 40_000])
+def test_halves_are_halves_and_infinite_where_they_are_too_large(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe()
     x = np.linspace(-2, 2, 64, dtype=np.float16).reshape(4, 16)
-    w = recipe.constant(np.eye(16, dtype=np.float16) / 3)
+    w = recipe.constant(np.eye(16, dtype=np.float16) * np.float16(scale))
     hidden = recipe.node("Relu", recipe.node("MatMul", recipe.input("x", x), w))
     hot, cold = both(recipe.model(recipe.node("Mul", hidden, hidden)))
-    hot.run({"x": x}, keep="border")
+    for _ in range(2):  # the second run takes no time for compilation
+        hot.run({"x": x}, keep="border", limits=Limits())
     cold.run({"x": x})
+    monkeypatch.delattr(blas, "limited")  # compiled code alone, which needs nothing set for NumPy
     value = hot.on_demand.value(hidden)
     assert value.dtype == np.float16
+    assert np.isinf(value).any() == (scale > 1)
     assert_close(value.astype(np.float32), cold.value(hidden).astype(np.float32), 2e-3)
 
 

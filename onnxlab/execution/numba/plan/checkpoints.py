@@ -156,6 +156,11 @@ def steps_to_note(plan: Plan, place: int, copied: int | None = None) -> list[int
     return sorted(chosen)
 
 
+def is_long(plan: Plan) -> bool:
+    """Whether runs of a plan take so long that one may begin at a state."""
+    return plan.nanoseconds >= _WORTH
+
+
 class Checkpoints:
     """The last runs of the regions of a provider."""
 
@@ -170,12 +175,11 @@ class Checkpoints:
 
         Args:
             about: key of the region, the same after edits, and of the shapes of its inputs.
+            plan: one that `is_long`.
             edited: whether it is the first run after an edit.
             noting: whether a whole run notes states, for `look` and for the next edit. Those of the run before are then
                 dropped, so that the new ones take no further memory.
         """
-        if plan.work.sum() < _WORTH:
-            return None
         before, copied = self.get(about), sum(array.nbytes for array in inputs)
         if edited and before is None:
             self.put(about, plan, PlanCheckpoint(plan.trace.tokens))

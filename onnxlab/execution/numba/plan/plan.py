@@ -169,7 +169,7 @@ class Plan:
 
     Attributes:
         nbytes: bytes that a run takes besides its inputs.
-        records: number of records; `work` estimates the nanoseconds of each.
+        records: number of records; `work` estimates the nanoseconds of each, `nanoseconds` those of all.
         inputs: number of inputs; `outputs` are shape and dtype of each output, or the output itself.
         reads, writes: (word, offset, number) of the addresses in inputs, and in outputs.
         fault: offset in the arena where kernels report an index beyond its axis, -1 where none does.
@@ -204,7 +204,8 @@ class Plan:
         self._idle: list[PlanFrame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1
-        self.alone = float(work.sum()) < _SHARED
+        self.nanoseconds = float(work.sum())
+        self.alone = self.nanoseconds < _SHARED
         self.brief: Any = None
         self.loops: dict[Any, Any] = {}
 
@@ -245,7 +246,7 @@ class Plan:
         if self.short and course is _WHOLE:
             interpret(frame, 0, self.records, threads)
         else:
-            with listening(frame.halt) if listening is not None else nullcontext():
+            with nullcontext() if listening is None or self.short else listening(frame.halt):
                 self._run(frame, outputs, partial(interpret, threads=threads), check, course)
         if not frame.halted:  # a halted frame is not reused, even where all records had run
             self._idle.append(frame)

@@ -86,7 +86,7 @@ class ShortPlan:
 
 def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
     """A plan as a ShortPlan, None where it takes long, or has large or constant outputs."""
-    if float(plan.work.sum()) > (_SHORT if threads == 1 else _ALONE):
+    if plan.nanoseconds > (_SHORT if threads == 1 else _ALONE):
         return None
     small = sum(map(allocated, plan.outputs)) <= _LITTLE
     return ShortPlan(plan) if small and all(isinstance(output, tuple) for output in plan.outputs) else None
@@ -104,7 +104,7 @@ class LoopPlan:
         self._sizes = {place: _nbytes(plan.outputs[place]) for place in repetition.collected}
         self._steps = {place: inputs[place].nbytes for place in repetition.sliced}
         self._ports = [port for port in plan.reads if port[2] not in self._own]
-        self._work = float(plan.work.sum()) or 1.0
+        self._work = plan.nanoseconds or 1.0
         largest = max(self._sizes.values(), default=1)
         self._most = max(1, min(_ITERATIONS, int(_AT_ONCE / self._work), _COLLECTED // max(1, largest)))
         self._idle: list[_Bound] = []
@@ -191,7 +191,7 @@ class LoopPlan:
 
 def loop_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> LoopPlan | None:
     """A plan as a LoopPlan for such inputs; None where a carried value changes its shape, or the plan is long."""
-    if not plan.short or (threads > 1 and float(plan.work.sum()) > _SHARED):
+    if not plan.short or (threads > 1 and plan.nanoseconds > _SHARED):
         return None
     conditions = [repetition.condition] if repetition.condition >= 0 else []
     written = {output for _, output in repetition.carried}.union(repetition.collected, conditions)

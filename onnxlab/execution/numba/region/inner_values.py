@@ -126,12 +126,10 @@ class InnerValues:
         self, places: Iterable[ArenaPlace], inputs: Sequence[Array], before: PlanCheckpoint | None
     ) -> ResumedRun | None:
         """The course that begins at a state before the first of these values is written; None where there is none."""
-        trace = self.plan.trace
         if before is None or not before.states:
             return None
-        first = min((place.record for place in places), default=0)
-        latest = int(np.searchsorted(trace.firsts, first)) - 1
-        resumed = ResumedRun(self.plan, before, inputs, (), latest)
+        first = self.plan.trace.firsts.searchsorted(min((place.record for place in places), default=0))
+        resumed = ResumedRun(self.plan, before, inputs, (), int(first) - 1)
         return resumed if resumed.first else None
 
     def shares(

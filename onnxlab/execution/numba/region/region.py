@@ -21,6 +21,7 @@ from onnxlab.execution.base.tier import Tier
 from onnxlab.execution.numba.lowering.binder import BareContext, Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine
+from onnxlab.execution.numba.plan.checkpoints import is_long
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
@@ -141,7 +142,7 @@ class Region:
         """Run a plan; the first run after an edit begins where the plan differs from the one before."""
         run = partial(plan.run, arrays, self._threads(), engine.interpret, context.check, context.listening)
         is_first, plan.new = plan.new, False
-        if not (is_first or context.is_kept):
+        if not (is_first or context.is_kept) or not is_long(plan):
             return run()
         pasts, about = self._packed.shared.pasts, self._of_runs(arrays)
         course = pasts.course(about, plan, arrays, is_first, context.is_kept)
@@ -296,8 +297,8 @@ class Region:
 
     def inner_values(self, arrays: Sequence[Array]) -> InnerValues | None:
         """The values that a plan for such arrays leaves in memory; None where there is no such plan yet."""
-        key, used = self._key(arrays), self._made_plan(arrays)
-        if used is None:
+        used = self._plans.get(key := self._key(arrays))
+        if type(used) is not Plan:
             return None
         if self._inner is None or self._inner[0] != key:
             with self._lock:
@@ -319,7 +320,7 @@ class Region:
         inner = self.inner_values(arrays)
         if inner is None:
             return {}
-        before = self._packed.shared.pasts.get(self._of_runs(arrays))
+        before = self._packed.shared.pasts.get(self._of_runs(arrays)) if is_long(inner.plan) else None
         return inner.read(inner.names.intersection(names), arrays, self._threads(), context, before)
 
     def shares(self, context: NodeContext, *arrays: Array) -> Sequence[tuple[tuple[NodeView, ...], float]]:
