@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Dims = Mapping[str, int]
 
 
+_INPUTS = "a mapping of inputs to arrays"
+
+
 class Measuring(Lookup, RunnerOwner):
     """Memory, cost and times of a Model, as members."""
 
@@ -92,7 +95,9 @@ class Measuring(Lookup, RunnerOwner):
         """
         from onnxlab.analysis.memory.timeline import timeline
 
-        arrays = self.runner.last_inputs() if inputs is None else self._by_name(inputs)
+        arrays = (
+            self.runner.last_inputs() if inputs is None else expect(self._by_name(inputs), Mapping, "inputs", _INPUTS)
+        )
         return timeline(self.graph, self.inference, sizes_of(dims, named), arrays, share=share)
 
     def estimate(self, feeds: Mapping[str, Any] | None = None) -> Estimate:
@@ -155,7 +160,7 @@ class Measuring(Lookup, RunnerOwner):
         from onnxlab.analysis.cost.roofline import roofline
         from onnxlab.analysis.profile import profile
 
-        inputs = self._by_name(inputs)
+        inputs = expect(self._by_name(inputs), (Mapping, type(None)), "inputs", _INPUTS)
         arrays = self.runner.last_inputs() if inputs is None else inputs
         sizes = sizes_of(dims, named)
         graph, policy, roof = self.graph, self.inference.policy, roofline(threads)

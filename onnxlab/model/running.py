@@ -178,7 +178,7 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.run(np.zeros((1, 1, 8, 8), np.float32))["probabilities"].argmax()
             np.int64(0)
         """
-        self.runner.pin(self._by_name(value), array)
+        self.runner.pin(expect(self._by_name(value), str, "value", "the name of a value, or its handle"), array)
 
     def unpin(self, value: str | None = None) -> None:
         """Let the graph make a pinned value again.

@@ -40,6 +40,14 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "an ignored word": lambda model: onnxlab.diff(model, model, ignore=[1]),  # type: ignore[list-item]
     "tolerance": lambda model: onnxlab.diff(model, model, tolerance="a"),  # type: ignore[arg-type]
     "patch": lambda model: model.patch(None),
+    "a pattern": lambda model: model.find_pattern(b"Relu(x)"),
+    "the text of a rule": lambda model: onnxlab.rule(b"Relu(x) => x"),  # type: ignore[arg-type]
+    "conditions": lambda model: onnxlab.rule("Relu(x) => Abs(x)", where=3),  # type: ignore[arg-type]
+    "metrics": lambda model: onnxlab.evaluate(model, model, [], metric=3),  # type: ignore[arg-type]
+    "a pinned value": lambda model: model.pin(["logits"], 1.0),
+    "a shape without dims": lambda model: model.add_input("more", "float32", np.array(1)),
+    "inputs of a memory": lambda model: model.memory(inputs=3),
+    "inputs of a cost": lambda model: model.cost(inputs=b"x"),
     "a follower": lambda model: model.subscribe(3),
     "a way to share": lambda model: model.memory(share=3),
     "threads of a profile": lambda model: model.profile(threads="two"),

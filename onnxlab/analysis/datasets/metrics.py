@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.argument_types import listed
+
 Metric = Callable[..., Any]
 """`metric(reference, other, target)` → a number, or {name: number}; both are {output: array}."""
 
@@ -49,6 +51,9 @@ def mse(reference: Mapping[str, Any], other: Mapping[str, Any], target: Any) -> 
 BY_NAME: Mapping[str, Metric] = {"top1": top1, "top5": top5, "mse": mse}
 
 
+_METRICS = "names of metrics, functions, or a mapping of names to functions"
+
+
 def metrics_of(source: str | Metric | Sequence[str | Metric] | Mapping[str, Metric] | None) -> dict[str, Metric]:
     """Metrics by name.
 
@@ -60,9 +65,9 @@ def metrics_of(source: str | Metric | Sequence[str | Metric] | Mapping[str, Metr
         return {}
     if isinstance(source, Mapping):
         return dict(source)
-    listed = [source] if isinstance(source, str) or callable(source) else list(source)
+    several = [source] if isinstance(source, str) or callable(source) else listed(source, "metric", _METRICS)
     metrics: dict[str, Metric] = {}
-    for item in listed:
+    for item in several:
         if isinstance(item, str):
             if item not in BY_NAME:
                 raise ValueError(f"there is no metric {item!r}; there are {', '.join(BY_NAME)}, or give a function")

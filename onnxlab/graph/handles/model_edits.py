@@ -68,7 +68,7 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         """
         where = self._scope_record(scope)
         proto = edits.make_node(self.graph, op_type, domain, **attributes)
-        proto.input.extend(called(value) for value in as_list(inputs))
+        proto.input.extend(text(called(value)) for value in as_list(inputs))
         if name:
             proto.name = text(name)
         if outputs is None:

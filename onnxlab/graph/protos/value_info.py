@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 from onnxlab import dtypes
-from onnxlab.argument_types import plain
+from onnxlab.argument_types import listed, plain
 from onnxlab.errors import EditError
 from onnxlab.graph.protos.name_bytes import text
 
@@ -58,7 +58,7 @@ def fill_shape(info: onnx.ValueInfoProto, shape: Sequence[int | str | None]) -> 
     dims = info.type.tensor_type.shape
     del dims.dim[:]
     dims.SetInParent()
-    for axis, dim in enumerate(shape):
+    for axis, dim in enumerate(listed(shape, "a shape", "a list of dims, as ['batch', 3, None]")):
         fill_dim(dims.dim.add(), dim, axis, info.name)
 
 

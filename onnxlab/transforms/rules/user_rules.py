@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from onnxlab.argument_types import several
+from onnxlab.argument_types import expect, several
 from onnxlab.errors import TransformError
 from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules import built_in_rules
@@ -57,6 +57,7 @@ def rule(
     """
     if level not in (*built_in_rules.LEVELS, "decompose"):
         raise TransformError(f"{level!r} is no level of rules; use one of {', '.join(built_in_rules.LEVELS)}")
+    expect(where, (Mapping, type(None)), "where", "a mapping of words to functions of a match")
     return Rule(name, text, doc, dict(where or {}), None, level)
 
 

@@ -26,6 +26,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NoReturn
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import TransformError
 from onnxlab.graph.query.patterns.syntax_tree import (
     Argument,
@@ -85,7 +86,7 @@ def parse(text: str) -> tuple[NodePattern, ...]:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = expect(text, str, "a pattern", "a text, as 'Relu(Add(x, y))'")
         self._at = 0
 
     # -- tokens -----------------------------------------------------------------------------------------------------
