@@ -32,12 +32,11 @@ class Worklist:
     border: tuple[tuple[int, int], ...]
 
     def fill(self, frame: list[Any], arrays: Mapping[int, Any]) -> bool:
-        """Put the stored values into a frame; False where one is not stored any more."""
-        try:
-            for slot, value in self.border:
-                frame[slot] = arrays[value]
-        except KeyError:
+        """Put the stored values into a frame; False, and none is, where one is not stored any more."""
+        if not all(value in arrays for _, value in self.border):
             return False
+        for slot, value in self.border:
+            frame[slot] = arrays[value]
         return True
 
     def expected(self, seconds: Mapping[int, float]) -> float:
