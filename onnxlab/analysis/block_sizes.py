@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from onnxlab.errors import Diagnostic
-from onnxlab.execution.planning.block_size import BlockSize
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import ScopeView
 from onnxlab.infer import Inference
@@ -21,6 +20,8 @@ def doubts(graph: ModelGraph) -> list[Diagnostic]:
     first = next((node for node in graph.nodes.values() if node.domain == BLOCKED), None)
     if first is None:
         return []
+    from onnxlab.execution.planning.block_size import BlockSize  # loading a model needs nothing of running it
+
     evidence, inference = BlockSize(), Inference(graph)
     for scope in graph.snapshot().scopes.values():
         evidence.look(scope.nodes, _Facts(graph, inference, scope).fact)

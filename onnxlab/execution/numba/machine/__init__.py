@@ -3,7 +3,8 @@
 Files:
     availability       Whether kernels can be compiled here, and if not, why: Numba is an extra, and a browser has
                        none.
-    compilation        Kernels to object code, by Numba; and the process that compiles in the background of another.
+    compilation        Kernels to LLVM IR by Numba, IR to object code by LLVM; and the process that compiles in the
+                       background of another.
     compiler_process   The process that compiles kernels for this one: started when something is missing, gone some
                        time after.
     host               Properties of the processor for kernels: the width of its vectors and the tile that fits its
