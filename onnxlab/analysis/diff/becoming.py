@@ -118,7 +118,8 @@ class Becoming:
             for vid in scope.names.values()
             if vid in pairs and self._target.values[pairs[vid]].scope == other.id
         }
-        wants = {vid: name for vid, name in wants.items() if graph.values[vid].name != name}
+        # The empty name is no value's: a value that had it would be gone when an output of that name is taken back.
+        wants = {vid: name for vid, name in wants.items() if name and graph.values[vid].name != name}
         number = 0
         for name in wants.values():
             standing = scope.names.get(name, 0)

@@ -129,3 +129,16 @@ def test_a_name_that_is_no_utf_8_is_written_as_its_bytes() -> None:
     assert model.to_bytes() == other
     model.undo()
     assert model.to_bytes() == data
+
+
+def test_an_output_without_a_name_is_taken_back() -> None:
+    """A value that nothing makes stands where the new output, which has no name, would be."""
+    before = "g (float[2] x) => (float[2] y) { h = Abs (x) a = Exp (u) y = Neg (a) }"
+    after = "g (float[2] x) => (float[2] y) { u = Abs (x) a = Exp (u) y = Neg (a) }"
+    a, b = (onnx.helper.make_model(onnx.parser.parse_graph(text)) for text in (before, after))
+    b.graph.output.add()
+    model, unchanged = onnxlab.load(a), a.SerializeToString(deterministic=True)
+    model.patch(onnxlab.diff(model, onnxlab.load(b)))
+    assert [output.name for output in model.proto.graph.output] == ["y", ""]
+    model.undo()
+    assert model.proto.SerializeToString(deterministic=True) == unchanged
