@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edit.snapshot import ScopeView
 from onnxlab.infer import Inference
 from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
 from onnxlab.ops.nchwc.images import VARIABLE, block_size
@@ -24,7 +26,7 @@ def doubts(graph: ModelGraph) -> list[Diagnostic]:
 
     evidence, inference = BlockSize(), Inference(graph)
     for scope in graph.snapshot().scopes.values():
-        evidence.look(scope.nodes, _Facts(graph, inference, scope).fact)
+        evidence.look(scope.nodes, partial(_fact, inference, graph.scopes[scope.id].names))
     if evidence.evidence:
         return []
     sizes = " or ".join(map(str, BLOCKS))
@@ -37,14 +39,7 @@ def doubts(graph: ModelGraph) -> list[Diagnostic]:
     ]  # fmt: skip
 
 
-class _Facts:
-    """Facts of a scope by name."""
-
-    def __init__(self, graph: ModelGraph, inference: Inference, scope: ScopeView) -> None:
-        self._names = graph.scopes[scope.id].names
-        self._inference = inference
-
-    def fact(self, name: str) -> Fact:
-        """The fact of a value of the scope, by name."""
-        value = self._names.get(name)
-        return UNKNOWN if value is None else self._inference.fact(value)
+def _fact(inference: Inference, names: Mapping[str, int], name: str) -> Fact:
+    """The fact of a value of a scope, by name."""
+    value = names.get(name)
+    return UNKNOWN if value is None else inference.fact(value)

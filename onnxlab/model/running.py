@@ -289,8 +289,7 @@ class Values(Spelled, Mapping[str, Array]):
         try:
             if not stale:
                 return self[name]
-            graph = self._runner.graph
-            array = self._runner.store.get(graph.resolve_value(by_name(graph, name)))
+            array = self._runner.store.get(self._id(name))
         except NameLookupError:
             return default
         return default if array is None else array
@@ -301,9 +300,12 @@ class Values(Spelled, Mapping[str, Array]):
         Raises:
             NameLookupError: no value has this name.
         """
-        graph, store = self._runner.graph, self._runner.store
-        value = graph.resolve_value(by_name(graph, name))
+        value, store = self._id(name), self._runner.store
         return value in store and not store.fresh(value)
+
+    def _id(self, name: str) -> int:
+        graph = self._runner.graph
+        return graph.resolve_value(by_name(graph, name))
 
     def items(self) -> ItemsView[str, Array]:
         """All values, computed at once."""

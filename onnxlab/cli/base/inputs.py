@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from onnxlab.cli.base.answers import STDOUT
 from onnxlab.cli.base.exits import UsageError
@@ -12,6 +12,8 @@ from onnxlab.errors import LoadError
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
+
+Number = TypeVar("Number", int, float)
 
 
 def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
@@ -118,10 +120,7 @@ def whole(word: str) -> int:
     Raises:
         argparse.ArgumentTypeError: the word is none.
     """
-    try:
-        return int(word)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
+    return _read(int, word, "whole number")
 
 
 def number(word: str) -> float:
@@ -130,10 +129,14 @@ def number(word: str) -> float:
     Raises:
         argparse.ArgumentTypeError: the word is none.
     """
+    return _read(float, word, "number")
+
+
+def _read(kind: Callable[[str], Number], word: str, expected: str) -> Number:
     try:
-        return float(word)
+        return kind(word)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{word!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{word!r} is no {expected}") from None
 
 
 def seconds_of(word: str) -> float:
