@@ -38,8 +38,8 @@ stretch the corners to that length rounded down. ONNX leaves open in which order
 """
 
 _SCORED = frozenset(("Attention", "FlexAttention", "GroupQueryAttention", "MultiHeadAttention"))
-_SATURATING = frozenset(("Erf", "GRU", "Gelu", "LSTM", "Mish", "RNN", "Sigmoid", "Softmax", "Swish", "Tanh"))
-_RESOLVED = 1e-2
+SATURATING = frozenset(("Erf", "GRU", "Gelu", "LSTM", "Mish", "RNN", "Sigmoid", "Softmax", "Swish", "Tanh"))
+RESOLVED = 1e-2
 """Functions that end in 0 or 1 are approximated with an error of a float32's rounding of 1, whatever their magnitude,
 and some multiply that by their argument: Sigmoid(-35) is 0 for onnxruntime, Gelu(-5.7) is 3e-7 for NumPy, since erf is
 1. With the tolerance of 1e-4 this asks for 1e-6."""
@@ -181,7 +181,7 @@ def underflows(proto, feeds):
 
 def least(proto):
     """The least magnitude that counts of a whole output."""
-    return _RESOLVED if any(node.op_type in _SATURATING for node in _nodes(proto)) else 1e-30
+    return RESOLVED if any(node.op_type in SATURATING for node in _nodes(proto)) else 1e-30
 
 
 def _never(node):

@@ -191,7 +191,7 @@ def test_what_rounding_alone_changes_is_not_compared(scale, amplified):
     assert is_amplified(proto, feeds, "y", lambda array: bool(np.abs(array - exact).max() > 1e-3)) == amplified
 
 
-CONSTANTS = {"zero": 0, "small": 1e-7}
+CONSTANTS = {"zero": 0, "small": 1e-7, "thousand": 1e3, "billion": 1e9}
 
 
 def chained(nodes):
@@ -205,6 +205,13 @@ def chained(nodes):
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in ("v0", f"v{len(nodes)}")]
     graph = helper.make_graph(chain, "g", ends[:1], ends[1:], tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.parametrize(("constant", "amplified"), [("thousand", False), ("billion", True)])
+def test_the_tail_of_a_function_times_a_large_number_is_not_compared(constant, amplified):
+    proto, feeds = chained([("Sigmoid",), ("Mul", constant), ("Softmax",)]), {"v0": np.float32([-20, -20, -21])}
+    exact = onnxlab.load(proto).run(feeds, exact=True)["v3"]
+    assert is_amplified(proto, feeds, "v3", lambda array: bool(np.abs(array - exact).max() > 0.1)) == amplified
 
 
 @pytest.mark.parametrize(("theirs", "ours", "excused"), [
