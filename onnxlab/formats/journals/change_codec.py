@@ -143,7 +143,7 @@ FIELDS: dict[type[Any], dict[str, str | None]] = {
     changes.SetInitializer: {
         "scope": "scope", "name": "plain", "tensor": "plain", "position": "plain", "sparse": "plain", "ids": None,
     },
-    changes.RenameValue: {"value": "value", "name": "plain", "mentions": "mentions"},
+    changes.RenameValue: {"value": "value", "name": "plain", "mentions": "mentions", "unset": "mentions"},
     changes.InsertFunction: {"position": "plain", "proto": "plain", "image": None},
     changes.RemoveFunction: {"scope": "scope"},
 }  # fmt: skip
@@ -176,7 +176,9 @@ def decode(graph: "ModelGraph", note: Note) -> Change:
         kind = _BY_NAME[name]
         names = [(field, how) for field, how in FIELDS[kind].items() if how]
         decoder = Decoder(graph, blobs)
-        pairs = zip(names, written, strict=True)
+        if len(written) > len(names):
+            raise ValueError(f"it has {len(written)} fields, not {len(names)}")
+        pairs = zip(names, written, strict=False)  # an older version may have written less
         change: Change = kind(**{field: getattr(decoder, how)(value) for (field, how), value in pairs})
     except (LookupError, ValueError, TypeError, StopIteration) as error:
         raise LoadError(f"the journal's change {name} does not fit the model: {error!r}") from error

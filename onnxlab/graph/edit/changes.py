@@ -27,7 +27,14 @@ from onnxlab.graph.edit.graph_changes import (
     SetInitializer,
     SetTypes,
 )
-from onnxlab.graph.edit.name_references import Mention, mentions_by_name, reading_scopes, rename_mentions
+from onnxlab.graph.edit.name_references import (
+    Mention,
+    clear_names,
+    mentions_by_name,
+    reading_scopes,
+    rename_mentions,
+    unset_names,
+)
 from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
 from onnxlab.graph.index.named_entries import EntryField
 from onnxlab.graph.protos import glow_dialect
@@ -107,6 +114,12 @@ def field_value(proto: Any, field: str) -> Any:
 class RenameValue:
     """Give a value another name, everywhere it is mentioned; it stays the same value.
 
+    Args:
+        value: id of the value.
+        name: the new name.
+        mentions: places that mention it by its name alone; None finds them.
+        unset: places that had no name, not even an empty one, before the rename that this takes back.
+
     Raises:
         EditError: the new name already means another value in a scope that reads this one.
     """
@@ -114,6 +127,7 @@ class RenameValue:
     value: int
     name: str
     mentions: tuple[Mention, ...] | None = None
+    unset: tuple[Mention, ...] = ()
 
     def apply(self, graph: GraphState) -> "RenameValue":
         """Make the change and return its inverse."""
@@ -124,7 +138,9 @@ class RenameValue:
         if mentions is None:
             self._refuse_another_meaning(graph)
             mentions = mentions_by_name(graph, value)
+        unset = () if old else unset_names(graph, value, mentions)
         rename_mentions(graph, value, self.name, mentions)
+        clear_names(graph, self.unset)
         names = graph.scopes[value.scope].names
         del names[old]
         names[self.name] = value.id
@@ -133,7 +149,7 @@ class RenameValue:
         graph.touch.values([value.id])
         graph.touch.users([value.id])
         graph.touch.renamed(value)
-        return RenameValue(value.id, old, mentions)
+        return RenameValue(value.id, old, mentions, unset)
 
     def _refuse_another_meaning(self, graph: GraphState) -> None:
         """Of an edit only: what takes one back restores a file as it was, whatever its names meant."""

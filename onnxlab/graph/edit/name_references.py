@@ -19,6 +19,8 @@ Mention = tuple[Any, ...]
 
 BINDINGS = {"initialization_binding": "initialization", "update_binding": "algorithm"}
 """Bindings of a TrainingInfoProto, and the graph whose outputs their values name."""
+_INITIALIZERS = {"initializer": ("name",), "sparse_initializer": ("values", "name")}
+"""The fields of a graph's initializers, and the steps to the name of one."""
 
 
 def reading_scopes(graph: GraphState, value: ValueRecord) -> list[Scope]:
@@ -118,6 +120,41 @@ def rename_mentions(graph: GraphState, value: ValueRecord, name: Name, mentions:
         _rename_mention(graph, mention, name)
 
 
+def unset_names(graph: GraphState, value: ValueRecord, mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    """The places among those that mention a value without a name whose field is absent, not empty."""
+    places = [*mentions, *(("scope", scope, "output", position, "name") for scope, position in value.formal_outputs)]
+    scope = graph.scopes[value.scope]
+    places += [("scope", scope.id, "input", at, "name") for at, vid in enumerate(scope.inputs) if vid == value.id]
+    for field, steps in _INITIALIZERS.items() if value.initializer is not None else ():
+        for at in scope.places(field).positions(value.name):
+            depth = (
+                1 if field == "sparse_initializer" and not scope.proto.sparse_initializer[at].HasField("values") else 2
+            )
+            places.append(("scope", scope.id, field, at, *steps[:depth]))
+    return tuple(place for place in places if not _is_set(graph, place))
+
+
+def _is_set(graph: GraphState, mention: Mention) -> bool:
+    if mention[0] == "scope" and graph.scopes[mention[1]].is_function and mention[2] != "value_info":
+        return True  # a plain name in a list
+    return bool(_mentioning(graph, mention).HasField(mention[-1]))
+
+
+def clear_names(graph: GraphState, places: tuple[Mention, ...]) -> None:
+    """Let places have no name, after it became empty."""
+    for place in places:
+        _mentioning(graph, place).ClearField(place[-1])
+
+
+def _mentioning(graph: GraphState, mention: Mention) -> Any:
+    """The message whose field mentions a value."""
+    kind, ident, *path, _ = mention
+    target = graph.target((kind, ident))
+    for step in path:
+        target = target[step] if isinstance(step, int) else getattr(target, step)
+    return target
+
+
 def _rename_formal(scope: Scope, field: str, position: int, name: Name) -> None:
     """Inputs and outputs are messages in a graph and plain names in a function."""
     if scope.is_function:
@@ -135,24 +172,21 @@ def _set_item(proto: Any, field: str, position: int, name: Name) -> None:
 
 
 def _rename_initializers(scope: Scope, old: str, name: Name) -> None:
-    for field in ("initializer", "sparse_initializer"):
+    for field, (*inner, last) in _INITIALIZERS.items():
         places = scope.places(field)
         for position in places.positions(old):
             message = getattr(scope.proto, field)[position]
-            set_string(message if field == "initializer" else message.values, "name", name)
+            set_string(message.values if inner else message, last, name)
             places.renamed(position, (old,), message)
 
 
 def _rename_mention(graph: GraphState, mention: Mention, name: Name) -> None:
     kind, ident, *path, last = mention
-    target = graph.target((kind, ident))
     entry = None
     if kind == "scope":
         places = graph.scopes[ident].places(path[0])  # collected before the name changes
-        entry = getattr(target, path[0])[path[1]]
+        entry = getattr(graph.target((kind, ident)), path[0])[path[1]]
         names_before = tuple(mentioned_names(path[0], entry))
-    for step in path:
-        target = target[step] if isinstance(step, int) else getattr(target, step)
-    set_string(target, last, name)
+    set_string(_mentioning(graph, mention), last, name)
     if entry is not None:
         places.renamed(path[1], names_before, entry)

@@ -278,7 +278,7 @@ def _primitive(change: Change, subject: str) -> str:
     parts = []
     for field in fields(change):  # type: ignore[arg-type]
         value = getattr(change, field.name)
-        if field.name in ("image", "images", "ids", "mentions") or value == field.default:
+        if field.name in ("image", "images", "ids", "mentions", "unset") or value == field.default:
             continue
         if isinstance(value, onnx.TensorProto) and value.name != getattr(change, "name", value.name):
             value = named(value, change.name)  # type: ignore[attr-defined]  # the model's own, renamed since

@@ -6,6 +6,7 @@ import pytest
 
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
+from onnxlab.graph.edit.changes import RenameValue
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Nodes, Value
 from tests.graph.support.models import branches, chain, nameless, state, tensor
@@ -99,6 +100,22 @@ def test_rename_value_reaches_captures_and_outputs() -> None:
     assert graph.nodes[graph.resolve_node("if/then/inner/then/neg")].proto.input[0] == "hidden"
     assert graph.nodes[graph.resolve_node("if/else/exp")].proto.input[0] == "hidden"
     check_undo(graph, before, index)
+
+
+@pytest.mark.parametrize("name", [{}, {"name": ""}])
+@pytest.mark.parametrize("field", ["output", "input", "initializer", "sparse_initializer", "value_info"])
+def test_a_name_that_was_absent_is_absent_again(field: str, name: dict[str, str]) -> None:
+    graph = onnx.GraphProto(node=[onnx.NodeProto(op_type="Neg", input=["x"], output=["y"])])
+    graph.output.add(**name if field == "value_info" else {"name": "y"})
+    if field == "sparse_initializer":
+        graph.sparse_initializer.add().values.MergeFrom(onnx.TensorProto(**name))
+        graph.sparse_initializer.add()
+    else:
+        getattr(graph, field).add(**name)
+    model = ModelGraph(onnx.ModelProto(ir_version=10, graph=graph))
+    before, index = model.proto.SerializeToString(), state(model)
+    model.apply(RenameValue(model.main.names[""], "new"))
+    check_undo(model, before, index)
 
 
 def test_rename_to_a_name_in_use_anywhere_inside_is_refused() -> None:
