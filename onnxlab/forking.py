@@ -18,12 +18,20 @@ from weakref import WeakSet
 L = TypeVar("L")
 F = TypeVar("F", bound=Callable[[], None])
 
+_PATIENCE = 1.0  # seconds that a fork waits for imports, or for a lock
+
 _locks: WeakSet[Any] = WeakSet()
+_awaited: WeakSet[Any] = WeakSet()
+_taken = threading.local()
 
 
-def fork_safe(lock: L) -> L:
-    """A `threading.Lock()` or `RLock()`, made free in forked children, where the thread that forks does not hold it."""
-    _locks.add(lock)
+def fork_safe(lock: L, await_holder: bool = False) -> L:
+    """A `threading.Lock()` or `RLock()`, made free in forked children, where the thread that forks does not hold it.
+
+    With `await_holder` a fork waits for the thread that holds the lock, since that is in foreign code with a lock of
+    its own, which nothing frees in the child: OpenBLAS has one for its number of threads.
+    """
+    (_awaited if await_holder else _locks).add(lock)
     return lock
 
 
@@ -34,13 +42,19 @@ def in_child(function: F) -> F:
     return function
 
 
+def _take() -> None:
+    _taken.locks = [lock for lock in list(_awaited) if lock.acquire(timeout=_PATIENCE)]
+
+
+def _release() -> None:
+    for lock in _taken.locks:
+        lock.release()
+
+
 def _free() -> None:
-    for lock in list(_locks):
-        if not getattr(lock, "_is_owned", bool)():  # of an RLock
+    for lock in [*_locks, *_awaited]:
+        if lock in _awaited or not getattr(lock, "_is_owned", bool)():  # of an RLock
             lock._at_fork_reinit()
-
-
-_PATIENCE = 1.0  # seconds that a fork waits for imports
 
 
 def _wait_for_imports() -> None:
@@ -82,3 +96,4 @@ def _forget_half_imports() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_wait_for_imports, after_in_child=_free)
     os.register_at_fork(after_in_child=_forget_half_imports)
+    os.register_at_fork(before=_take, after_in_parent=_release)

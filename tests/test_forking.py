@@ -64,3 +64,32 @@ def test_a_fork_waits_no_longer_than_is_patient(tmp_path: Path, monkeypatch: pyt
     other.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert 0.2 <= took < 20
+
+
+def test_a_fork_waits_for_the_holder_of_a_foreign_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, held, foreign = forking.fork_safe(threading.Lock(), await_holder=True), threading.Event(), threading.Lock()
+
+    def hold() -> None:
+        with lock, foreign:
+            held.set()
+            time.sleep(0.3)
+
+    monkeypatch.setattr(forking, "_PATIENCE", 100.0)
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait()
+    if not (child := os.fork()):
+        os._exit(int(not lock.acquire(timeout=10) or foreign.locked()))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    other.join()
+    assert lock.acquire(timeout=10), "the parent has it back"
+
+
+def test_a_fork_does_not_wait_for_ever_for_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = forking.fork_safe(threading.Lock(), await_holder=True)
+    monkeypatch.setattr(forking, "_PATIENCE", 0.1)
+    with lock:
+        if not (child := os.fork()):
+            os._exit(int(lock.locked()))
+        assert lock.locked()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -45,7 +45,7 @@ With a · b and b · c elements, a · b · c is at most FEW ** 1.5.
 LITTLE = 4 * FEW
 """Bytes of so few floats."""
 
-_lock = fork_safe(threading.Lock())
+_lock = fork_safe(threading.Lock(), await_holder=True)
 _active: dict[object, int] = {}  # threads that the runs under way ask for
 _before: list[int] = []  # threads of each library before the runs, to restore
 
