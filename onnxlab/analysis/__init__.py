@@ -12,6 +12,7 @@ Files:
     check_nodes     Checks of a node: operator and attributes against the schema, names against each other.
     check_scopes    Checks of graphs, functions and their values: names, order, single assignment, declared types.
     check_tensors   Checks of tensors: one field of data that fits type and shape, or a data file that may be read.
+    check_trees     Checks of tree ensembles: whether the lists of a node are trees.
     findings        Collecting diagnostics: what the rules of `check` write into.
     flops           Floating-point operations (FLOPs) of a node: of one call by its arrays, of every node by facts
                     alone.

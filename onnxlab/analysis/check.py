@@ -41,6 +41,8 @@ BEYOND = {
     "value-type-unknown": "an element type that does not exist: onnx.checker sees it only where a node reads it",
     "external-data-unreadable": "offset, length and size of a data file: onnx.checker looks only at its name",
     "opset-newer": "a version that onnx does not know: onnx.checker takes the newest that it knows for it",
+    "tree-ensemble": "lists that are no trees: onnx.checker does not look into them, every runtime refuses them",
+    "zero-point-shape": "a zero point of another shape than its scale: onnx.checker does not compare them",
     "function-output-unmade": "an output of a function that nothing makes: no runtime can call it",
 }
 """{code: why it is an error here}, of the errors that onnx.checker does not see."""

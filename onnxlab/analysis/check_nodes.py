@@ -8,6 +8,7 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.analysis.check_tensors import check_sparse, check_tensor
+from onnxlab.analysis.check_trees import check_trees
 from onnxlab.analysis.findings import Findings
 from onnxlab.attribute_choices import FLAGS
 from onnxlab.graph.index.records import NodeRecord
@@ -70,6 +71,7 @@ def check_node(graph: "ModelGraph", node: NodeRecord, imports: dict[str, int], f
         )  # fmt: skip
     elif schema.onnx is not None:
         _check_schema(schema, node, label, findings, glow_dialect.is_dialect(graph.header))
+        check_trees(graph, node, findings)
     else:
         _check_custom(schema, node, label, findings)
 

@@ -19,7 +19,8 @@ from onnxlab.infer import Inference
 
 REFUSED = frozenset(
     ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "attribute-repeated",
-     "attribute-reference", "deprecated", "single-assignment", "opset-newer", "ir-version", "declared-type")
+     "attribute-reference", "deprecated", "single-assignment", "opset-newer", "ir-version", "declared-type",
+     "zero-point-shape")
 )  # fmt: skip
 """Codes of errors for which ONNX Runtime too refuses a model; "declared-type" of outputs that a node makes.
 

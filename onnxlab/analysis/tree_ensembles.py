@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from onnxlab.errors import EditError
-from onnxlab.ops.ml.forest import LEAF, MODES, Forest, grow, planted
+from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.ml.forest import Forest, grow, planted
+from onnxlab.ops.ml.tree_nodes import LEAF, MODES, features_of, in_range, linked, planted_nodes, same_length
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
 
@@ -109,13 +112,18 @@ _VOTES = {"TreeEnsembleClassifier": "class", "TreeEnsembleRegressor": "target"}
 """How the attributes of the votes of an older ensemble begin."""
 
 
+def is_ensemble(op_type: str) -> bool:
+    """Whether an operator of ai.onnx.ml is a tree ensemble."""
+    return op_type == "TreeEnsemble" or op_type in _VOTES
+
+
 def trees_of(op_type: str, attributes: Mapping[str, Any]) -> Trees:
     """The trees that the attributes of a node hold.
 
     Raises:
         EditError: the node is no tree ensemble, or its attributes hold no trees.
     """
-    if op_type != "TreeEnsemble" and op_type not in _VOTES:
+    if not is_ensemble(op_type):
         raise EditError(f"{op_type} is no tree ensemble")
     try:
         return _measured(_forest(op_type, attributes))
@@ -124,10 +132,7 @@ def trees_of(op_type: str, attributes: Mapping[str, Any]) -> Trees:
 
 
 def _forest(op_type: str, attributes: Mapping[str, Any]) -> Forest:
-    def of(name: str, default: Any = ()) -> Any:
-        held = attributes.get(name)
-        return default if held is None else held
-
+    of = partial(_of, attributes)
     if op_type == "TreeEnsemble":
         names = ("leaf_targetids", "leaf_weights", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids",
                  "nodes_modes", "nodes_splits", "nodes_trueleafs", "nodes_truenodeids", "tree_roots")  # fmt: skip
@@ -136,15 +141,47 @@ def _forest(op_type: str, attributes: Mapping[str, Any]) -> Forest:
         plant: Callable[..., Forest] = planted
         return plant(*newest, of("membership_values", None), count, missing)
     vote = _VOTES[op_type]
-    columns: list[Any] = [of(f"{name}_as_tensor", None) if name == "nodes_values" else None for name in _COLUMNS]
-    columns = [of(name) if column is None else column for name, column in zip(_COLUMNS, columns, strict=True)]
-    weights = of(f"{vote}_weights_as_tensor", None)
+    columns = [_either(of, name) if name == "nodes_values" else of(name) for name in _COLUMNS]
     targets = [int(target) for target in of(f"{vote}_ids")]
     build: Callable[..., Forest] = grow
     return build(
-        *columns, of(f"{vote}_treeids"), of(f"{vote}_nodeids"), targets,
-        of(f"{vote}_weights") if weights is None else weights, max([1, *(target + 1 for target in targets)]),
+        *columns, of(f"{vote}_treeids"), of(f"{vote}_nodeids"), targets, _either(of, f"{vote}_weights"),
+        max([1, *(target + 1 for target in targets)]),
     )  # fmt: skip
+
+
+def refuse_lists(op_type: str, attributes: Mapping[str, Any]) -> None:
+    """Raise ValueError where the attributes of a tree ensemble are no trees; the votes are not added up."""
+    of = partial(_of, attributes)
+    if op_type == "TreeEnsemble":
+        names = ("truenodeids", "trueleafs", "falsenodeids", "falseleafs")
+        true, true_leaves, false, false_leaves = (of(f"nodes_{name}") for name in names)
+        modes, targets = np.asarray(of("nodes_modes")), np.asarray(of("leaf_targetids"), np.int64)
+        planted_nodes(modes.reshape(-1), true, true_leaves, false, false_leaves, of("tree_roots"), len(targets))
+        in_range("the target of a leaf", targets, of("n_targets", 1))
+        features_of(modes.reshape(-1), of("nodes_featureids"))
+        same_length("nodes_splits", np.size(of("nodes_splits")), "nodes_modes", modes.size)
+        same_length("leaf_weights", np.size(of("leaf_weights")), "leaf_targetids", len(targets))
+    else:
+        columns = ("treeids", "nodeids", "modes", "truenodeids", "falsenodeids")
+        nodes = remembered(linked, *(of(f"nodes_{name}") for name in columns))
+        vote, classes = _VOTES[op_type], (of("classlabels_strings"), of("classlabels_int64s"))
+        trees, ids, targets = (of(f"{vote}_{name}") for name in ("treeids", "nodeids", "ids"))
+        end = max(map(len, classes)) if vote == "class" else of("n_targets", 1)
+        nodes.votes(trees, ids, targets, len(_either(of, f"{vote}_weights")), end)
+        features_of(nodes.modes, of("nodes_featureids"))
+        same_length("nodes_values", len(_either(of, "nodes_values")), "nodes_modes", len(nodes.modes))
+
+
+def _of(attributes: Mapping[str, Any], name: str, default: Any = ()) -> Any:
+    held = attributes.get(name)
+    return default if held is None else held
+
+
+def _either(of: Callable[..., Any], name: str) -> Any:
+    """A list, or the tensor that newer versions may have in its place."""
+    tensor = of(f"{name}_as_tensor", None)
+    return of(name) if tensor is None else tensor
 
 
 def _measured(forest: Forest) -> Trees:

@@ -17,9 +17,10 @@ import numpy as np
 
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.ml.tree_nodes import LEAF, MODES, features_of, in_range, linked, planted_nodes, same_length
 
-MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-_MEMBER, LEAF = 6, 7
+_MEMBER = MODES.index("BRANCH_MEMBER")
 _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
     np.less_equal,
     np.less,
@@ -34,11 +35,6 @@ _FEW = 64
 """The most marks for each number at which marking pays: it reads a mark for every possible number."""
 _AT_ONCE = 1 << 14
 """The most pairs of a row and a node up to which all are compared at once."""
-_STRINGS = 1 << 16
-"""The most strings that are decoded at a time."""
-
-
-_PLACES = {"LEAF": LEAF, **{name: place for place, name in enumerate(MODES)}}
 
 
 @dataclass(frozen=True)
@@ -74,25 +70,15 @@ class Forest:
 
     @cached_property
     def depth(self) -> int:
-        """Branches on the longest path from a root to a leaf.
-
-        Raises:
-            ValueError: the trees have a cycle.
-        """
-        level = np.unique(self.roots)
-        for depth in range(len(self.modes) + 1):
-            inner = level[self.modes[level] != LEAF]
-            if not inner.size:
-                return depth
+        """Branches on the longest path from a root to a leaf."""
+        level, depth = np.unique(self.roots), 0
+        while (inner := level[self.modes[level] != LEAF]).size:
             level = _distinct(np.concatenate([self.true[inner], self.false[inner]]), len(self.modes))
-        raise ValueError("the trees have a cycle: some row never reaches a leaf")
+            depth += 1
+        return depth
 
     def leaves(self, ctx: RunContext, x: Array) -> Array:
-        """[rows, trees]: the leaf that every tree sends every row to.
-
-        Raises:
-            ValueError: the trees have a cycle.
-        """
+        """[rows, trees]: the leaf that every tree sends every row to."""
         at = self.roots[None] if len(x) == 1 else np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, None]
         modes, missing = self._kinds
@@ -105,11 +91,8 @@ class Forest:
                 go = compare(x[rows, self.features[at]], self.values[at])
                 at = np.where(go, self.true[at], self.false[at])
             return at
-        for _ in range(len(self.modes) + 1):
+        while not ((mode := self.modes[at]) == LEAF).all():
             ctx.check()
-            mode = self.modes[at]
-            if (mode == LEAF).all():
-                return at
             seen, split = x[rows, self.features[at]], self.values[at]
             go = np.zeros(at.shape, bool)
             for rule in modes:
@@ -118,7 +101,7 @@ class Forest:
             if missing:
                 go |= self.missing[at] & np.isnan(seen)
             at = np.where(go, self.true[at], self.false[at])
-        raise ValueError("the trees have a cycle: some row never reaches a leaf")
+        return at
 
     @cached_property
     def _read(self) -> Array:
@@ -208,24 +191,13 @@ def grow(
     With one target, as in ONNX Runtime, only the first vote of a leaf counts, without votes the value of its node.
     """
     alone = targets == 1 and vote_targets is not None
-    vote_targets = np.zeros(len(vote_nodes), np.int64) if vote_targets is None else vote_targets  # type: ignore[assignment]
-    tree, node = np.asarray(treeids, np.int64), np.asarray(nodeids, np.int64)
-    mode = _places(modes)
-    span = int(node.max(initial=0)) + 1
-    keys = tree * span + node
-    order = np.argsort(keys, kind="stable")
-
-    def find(trees: Array, nodes: Sequence[int]) -> Array:
-        """Node numbers of (tree, node id) pairs."""
-        sought = trees * span + np.asarray(nodes, np.int64)
-        return order[np.minimum(np.searchsorted(keys, sought, sorter=order), len(order) - 1)]
-
-    node_numbers = np.arange(len(mode))
-    yes, no = (np.where(mode == LEAF, node_numbers, find(tree, branch)) for branch in (true, false))
-    weights = np.asarray(vote_weights)
+    nodes = remembered(linked, treeids, nodeids, modes, true, false)
+    mode, count, weights = nodes.modes, len(nodes.modes), np.asarray(vote_weights)
+    columns = features_of(mode, features)
+    same_length("nodes_values", len(values), "nodes_nodeids", count)
+    place = nodes.votes(vote_trees, vote_nodes, vote_targets, len(weights), targets)
     dtype = np.float64 if weights.dtype == np.float64 and isinstance(vote_weights, np.ndarray) else np.float32
-    votes, voted = np.zeros((len(mode), targets), dtype), np.zeros((len(mode), targets), bool)
-    place = find(np.asarray(vote_trees, np.int64), vote_nodes), np.asarray(vote_targets, np.int64)
+    votes, voted = np.zeros((count, targets), dtype), np.zeros((count, targets), bool)
     if alone:
         leaves = np.flatnonzero(mode == LEAF)
         votes[leaves, 0], voted[leaves] = np.asarray(values, dtype)[leaves], True
@@ -234,35 +206,18 @@ def grow(
     else:
         np.add.at(votes, place, weights.astype(dtype))
     voted[place] = True
-    _, roots = np.unique(tree, return_index=True)
     return Forest(
         mode,
-        np.asarray(features, np.int64),
+        columns,
         np.asarray(values, np.float64 if dtype == np.float64 else np.float32),
-        yes,
-        no,
-        np.asarray(missing, bool) if missing else np.zeros(len(mode), bool),
+        nodes.true,
+        nodes.false,
+        np.asarray(missing, bool) if missing and len(missing) == count else np.zeros(count, bool),
         {},
-        np.sort(roots),
+        nodes.roots,
         votes,
         voted,
     )
-
-
-def _places(modes: Sequence[str]) -> Array:
-    """The place of every node's mode in MODES.
-
-    Raises:
-        ValueError: a mode is in neither MODES nor LEAF.
-    """
-    places = np.empty(len(modes), np.int64)
-    try:
-        for start in range(0, len(modes), _STRINGS):
-            part = modes[start : start + _STRINGS]
-            places[start : start + len(part)] = np.fromiter(map(_PLACES.__getitem__, part), np.int64, len(part))
-    except KeyError as error:
-        raise ValueError(f"the mode of a node is {error}: expected one of {', '.join(_PLACES)}") from None
-    return places
 
 
 def planted(
@@ -281,30 +236,30 @@ def planted(
     nodes_missing_value_tracks_true: Sequence[int] | None,
 ) -> Forest:
     """A forest from the attributes of TreeEnsemble-5."""
-    inner, leaves = len(nodes_featureids), len(leaf_targetids)
-    pad = np.zeros(leaves, np.int64)
-    leaf_numbers = np.arange(inner, inner + leaves)
-
-    def branch(nodes: Sequence[int], is_leaf: Sequence[int]) -> Array:
-        numbers = np.asarray(nodes, np.int64) + np.where(np.asarray(is_leaf, bool), inner, 0)
-        return np.concatenate([numbers, leaf_numbers])
-
-    votes = np.zeros((inner + leaves, n_targets), leaf_weights.dtype)
-    votes[leaf_numbers, np.asarray(leaf_targetids, np.int64)] = leaf_weights.reshape(-1)
-    voted = np.zeros(votes.shape, bool)
-    voted[leaf_numbers, np.asarray(leaf_targetids, np.int64)] = True
-    missing = np.zeros(inner + leaves, bool)
+    nodes = planted_nodes(
+        nodes_modes.reshape(-1), nodes_truenodeids, nodes_trueleafs, nodes_falsenodeids, nodes_falseleafs, tree_roots,
+        len(leaf_targetids),
+    )  # fmt: skip
+    inner, leaves, total = nodes_modes.size, len(leaf_targetids), len(nodes.modes)
+    features = features_of(nodes.modes[:inner], nodes_featureids)
+    same_length("nodes_splits", nodes_splits.size, "nodes_modes", inner)
+    pad, targets = np.zeros(leaves, np.int64), np.asarray(leaf_targetids, np.int64)
+    in_range("the target of a leaf", targets, n_targets)
+    votes, voted = np.zeros((total, n_targets), leaf_weights.dtype), np.zeros((total, n_targets), bool)
+    votes[np.arange(inner, total), targets] = leaf_weights.reshape(-1)
+    voted[np.arange(inner, total), targets] = True
+    missing = np.zeros(total, bool)
     if nodes_missing_value_tracks_true:
         missing[:inner] = nodes_missing_value_tracks_true
     return Forest(
-        np.concatenate([nodes_modes.reshape(-1).astype(np.int64), pad + LEAF]),
-        np.concatenate([np.asarray(nodes_featureids, np.int64), pad]),
+        nodes.modes,
+        np.concatenate([features, pad]),
         np.concatenate([nodes_splits.reshape(-1), pad.astype(nodes_splits.dtype)]),
-        branch(nodes_truenodeids, nodes_trueleafs),
-        branch(nodes_falsenodeids, nodes_falseleafs),
+        nodes.true,
+        nodes.false,
         missing,
         _members(nodes_modes, membership_values),
-        np.asarray(tree_roots, np.int64),
+        nodes.roots,
         votes,
         voted,
     )

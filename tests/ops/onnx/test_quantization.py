@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab import dtypes
+from onnxlab.errors import RunError
 from onnxlab.execution.numba.provider import NumbaProvider
 from tests.ops.support.single_node import agree, floats, ints, run
 
@@ -101,3 +102,38 @@ def test_quantized_matrix_product():
     a, b = ints(3, 4, 50, low=0, high=60, dtype=U8), ints(3, 50, 5, low=0, high=60, seed=1, dtype=U8)
     a_scale, b_scale, y_scale = scales(0.02, 0.03, 0.5)
     agree("QLinearMatMul", a, a_scale, U8(10), b, b_scale, U8(12), y_scale, U8(100), opset=10)
+
+
+def _quantization(op_type: str, scale: tuple[int, ...], zero_point: tuple[int, ...]) -> bytes:
+    """A node whose scale and zero point are inputs of these shapes."""
+    types = {"x": (TensorProto.FLOAT, (2, 3)), "s": (TensorProto.FLOAT, scale), "z": (TensorProto.UINT8, zero_point)}
+    kind = TensorProto.UINT8
+    if op_type == "DequantizeLinear":
+        types["x"], kind = (TensorProto.UINT8, (2, 3)), TensorProto.FLOAT
+    inputs = [helper.make_tensor_value_info(name, *kinds) for name, kinds in types.items()]
+    outputs = [helper.make_tensor_value_info("y", kind, (2, 3))]
+    graph = helper.make_graph([helper.make_node(op_type, [*types], ["y"])], "g", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
+
+
+@pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
+@pytest.mark.parametrize(
+    ("scale", "zero_point", "fits"),
+    [((3,), (3,), True), ((), (1,), True), ((1,), (), True), ((3,), (), False), ((3,), (1,), False), ((), (3,), False),
+     ((3,), (2,), False), ((3,), (4,), False), ((1,), (1, 1), False)],
+)  # fmt: skip
+def test_a_zero_point_has_the_shape_of_its_scale(op_type, scale, zero_point, fits, ort_run):
+    x = np.ones((2, 3), np.float32 if op_type == "QuantizeLinear" else np.uint8)
+    feeds = {"x": x, "s": np.full(scale, 0.5, np.float32), "z": np.ones(zero_point, np.uint8)}
+    data = _quantization(op_type, scale, zero_point)
+    model = onnxlab.load(data)
+    if fits:
+        assert model.check() == []
+        np.testing.assert_array_equal(model.run(feeds)["y"], ort_run(data, feeds)["y"])
+        return
+    with pytest.raises(Exception, match="zero_point"):
+        ort_run(data, feeds)
+    (problem,) = model.check()
+    assert (problem.code, problem.severity) == ("zero-point-shape", "error")
+    with pytest.raises(RunError, match="zero point"):
+        model.run(feeds)

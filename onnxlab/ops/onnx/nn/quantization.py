@@ -20,13 +20,13 @@ from onnxlab.ops.base.estimates import conv_bytes, convolution_flops, matmul_byt
 from onnxlab.ops.base.kernel_helpers import Array, normal_axis, widen
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import Attributes, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, elem_type
+from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, elem_type
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import window
 from onnxlab.ops.onnx.math.cast import convert
 from onnxlab.ops.onnx.math.matmul import product, product_shape
 from onnxlab.ops.onnx.nn.conv import check_kernel, conv_shape, convolve
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import Fact, FactError, TensorFact
 
 _INTEGER_RANGE = {
     dtypes.INT2: (-2, 1),
@@ -418,11 +418,24 @@ def qlinear_conv(
     return TensorFact(elem_type(y_zero_point) or elem_type(x), conv_shape(ctx, attributes, x, w))
 
 
+def _check_zero_point(scale: Fact, zero_point: MaybeFact) -> None:
+    """Raise FactError where the zero point is known to be of another shape; of one element both forms will do."""
+    ours, theirs = scale.shape, zero_point.shape if isinstance(zero_point, TensorFact) else None
+    if ours is None or theirs is None or ours == theirs or not all(isinstance(dim, int) for dim in (*ours, *theirs)):
+        return
+    if not ({ours, theirs} <= {(), (1,)}):
+        raise FactError(
+            f"its scale has the shape {dims_text(ours)}, its zero point {dims_text(theirs)}", code="zero-point-shape",
+            expected=dims_text(ours), found=dims_text(theirs), hint="give the zero point the shape of the scale",
+        )  # fmt: skip
+
+
 @rule("QuantizeLinear", since=10)
 def quantize_linear_rule(
     ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact, zero_point: MaybeFact = None
 ) -> Fact:
     """The input's shape in the type of the zero point, else of `output_dtype`, else uint8."""
+    _check_zero_point(scale, zero_point)
     elem = elem_type(zero_point) or attributes.get("output_dtype") or dtypes.UINT8
     return TensorFact(elem, x.shape)
 
@@ -432,6 +445,7 @@ def dequantize_linear_rule(
     ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact, zero_point: MaybeFact = None
 ) -> Fact:
     """The input's shape in the type of the scale."""
+    _check_zero_point(scale, zero_point)
     return TensorFact(attributes.get("output_dtype") or elem_type(scale) or dtypes.FLOAT, x.shape)
 
 

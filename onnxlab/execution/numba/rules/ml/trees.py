@@ -21,7 +21,8 @@ from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, ru
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.ml.features import for_features
-from onnxlab.ops.ml.forest import LEAF, Forest, grow, planted
+from onnxlab.ops.ml.forest import Forest, grow, planted
+from onnxlab.ops.ml.tree_nodes import LEAF
 from onnxlab.ops.ml.trees import are_one, threshold_of
 
 DOMAIN = "ai.onnx.ml"
@@ -131,10 +132,6 @@ def _checked(forest: Forest, x: View) -> None:
     features = forest.features[inner]
     if features.size and not 0 <= int(features.min()) <= int(features.max()) < x.shape[1]:
         raise UnbindableError("a feature that X does not have")
-    try:
-        _ = forest.depth
-    except ValueError as error:
-        raise UnbindableError(str(error)) from error
 
 
 def _run(
