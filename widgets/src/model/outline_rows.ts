@@ -1,5 +1,6 @@
 /** The groups of a scope as rows of a tree, with the nodes of those that are open. Pure. */
 
+import type { NodeRecord } from "../kernel/protocol.ts";
 import { nodeName, shortOp } from "./names.ts";
 import type { Store } from "./store.ts";
 import { elements } from "./tables.ts";
@@ -49,11 +50,12 @@ export function outlineData(store: Store, scope: number, numbers: ReadonlyMap<nu
     place(parent);
     put(parent, { kind: "group", id: group });
   };
-  for (const node of store.nodes.values()) {
-    if (node.scope !== scope) continue;
+  // What makes weights often stands at the head of a file: a group takes its place by the nodes that the picture draws.
+  const nodes = [...store.nodes.values()].filter((node) => node.scope === scope);
+  for (const node of [...nodes.filter(({ id }) => !makers.has(id)), ...nodes.filter(({ id }) => makers.has(id))]) {
     place(node.group);
     put(node.group, { kind: "node", id: node.id });
-    const number = numbers ? (numbers.get(node.id) ?? 0) : parameters(store, node.inputs);
+    const number = numbers ? (numbers.get(node.id) ?? 0) : parameters(store, node, makers);
     data.ofNode.set(node.id, number);
     data.total += number;
     for (let group = node.group, turn = 0; group && turn < 100; group = store.groups.get(group)?.parent ?? 0, turn++)
@@ -76,11 +78,13 @@ function makersOf(store: Store, scope: number): Set<number> {
   return makers;
 }
 
-function parameters(store: Store, inputs: readonly number[]): number {
+/** Elements of the weights that a node reads, as stored or as made; those of a node that makes some count where it is read. */
+function parameters(store: Store, { id, inputs }: NodeRecord, makers: ReadonlySet<number>): number {
   let sum = 0;
+  if (makers.has(id)) return 0;
   for (const input of inputs) {
     const value = input ? store.values.get(input) : undefined;
-    if (value && isWeight(store, input)) sum += elements(value.label) || 0;
+    if (value && (makers.has(store.maker(input)) || isWeight(store, input))) sum += elements(value.label) || 0;
   }
   return sum;
 }
@@ -104,8 +108,9 @@ export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<n
     for (const { kind, id } of data.children.get(parent) ?? []) {
       if (kind === "node") {
         if (!words.length && data.makers.has(id)) continue;
-        const name = nodeName(store, id),
-          detail = shortOp(store.nodes.get(id)?.op ?? "");
+        const detail = shortOp(store.nodes.get(id)?.op ?? ""),
+          label = nodeName(store, id),
+          name = label === detail ? "" : label; // exporters of trees name nodes as their operators
         if (words.length && !fits(name, detail)) continue;
         any = true;
         const share = data.total ? (data.ofNode.get(id) ?? 0) / data.total : 0;

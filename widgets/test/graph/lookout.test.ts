@@ -86,3 +86,25 @@ test("nodes that only make parameters are in the outline where a filter asks for
   assert.deepEqual(names(""), ["unread", "product"]);
   assert.deepEqual(names("maker"), ["maker"]);
 });
+
+test("weights count in the outline where they are read, and what makes them sets no order", () => {
+  const model = new ModelBuilder();
+  const shape = model.parameter("shape", "2");
+  const weight = model.node("ConstantOfShape", [shape], "100×100", "maker"),
+    small = model.node("MatMul", [model.input("x"), model.parameter("v", "8×8")], "8", "MatMul");
+  model.output(model.node("Gemm", [small, weight], "8", "large"));
+  const store = model.store(),
+    data = outlineData(store, 1, null),
+    ids = new Map([...store.nodes.values()].map(({ id, name }) => [name, id]));
+  assert.deepEqual(
+    data.children.get(0)!.map(({ id }) => id),
+    ["MatMul", "large", "maker"].map((name) => ids.get(name)),
+  );
+  const number = (name: string) => data.ofNode.get(ids.get(name)!);
+  assert.deepEqual([number("maker"), number("MatMul"), number("large")], [0, 64, 10000]);
+  const words = outlineRows(store, data, new Set(), "").map(({ detail, name }) => [detail, name]);
+  assert.deepEqual(words, [
+    ["MatMul", ""],
+    ["Gemm", "large"],
+  ]);
+});

@@ -45,6 +45,28 @@ test("the inspector follows the selection from the model to a node, to several a
   page.close();
 });
 
+test("the model says what it stores, what wrote it and what it says of itself", async () => {
+  const about = {
+    doc_string: "a <b>model</b>",
+    metadata: { license: "MIT" },
+    fields: { ir_version: 10, producer_name: "pytorch", producer_version: "2.4" },
+  };
+  const page = await pageOf((app) => {
+    const request = app.client.request.bind(app.client);
+    const answer: typeof request = (method, params) =>
+      method === "about" ? (Promise.resolve(about) as never) : request(method, params);
+    app.client.request = answer;
+    return <Inspector app={app} />;
+  });
+  await page.settle();
+  assert.match(page.get("model-parameters").textContent ?? "", /^[\d.]+ [kM] · /);
+  assert.equal(page.all("model-types").length, 0, "no type is known");
+  assert.equal(page.get("model-producer").textContent, "pytorch 2.4");
+  assert.equal(page.get("model-notes").textContent, "a <b>model</b>");
+  assert.match(page.get("model-metadata").textContent ?? "", /license.*MIT/);
+  page.close();
+});
+
 test("deleting several nodes from their inspector is one edit, which undo brings back", async () => {
   const page = await pageOf((app) => <Inspector app={app} />);
   const before = page.store.nodes.size,

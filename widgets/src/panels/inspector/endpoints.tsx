@@ -125,7 +125,7 @@ interface ValueLineProps {
 
 /** The formal name, the value (click: inspect it) and its shape, the whole type in the tooltip. */
 function ValueLine({ app, formal, value, name, label }: ValueLineProps) {
-  const short = app.store.values.get(value)?.label;
+  const record = app.store.values.get(value);
   return (
     <div class="ol-value-line">
       <span class="ol-formal" title={formal}>
@@ -139,10 +139,18 @@ function ValueLine({ app, formal, value, name, label }: ValueLineProps) {
       >
         <Elided text={name} middle />
       </button>
-      <span class="ol-shape" title={label}>
-        {short || "?"}
-      </span>
+      <TypeAndShape dtype={record?.dtype} label={record?.label} title={label} />
     </div>
+  );
+}
+
+/** "float32 1×3×224×224", as the picture writes shapes; a label such as "seq map" says the type by itself. */
+export function TypeAndShape({ dtype = "", label = "", title }: { dtype?: string; label?: string; title?: string }) {
+  const isTyped = !dtype || label.startsWith(dtype);
+  return (
+    <span class="ol-shape" title={title}>
+      {label ? (isTyped ? label : `${dtype} ${label}`) : "no type"}
+    </span>
   );
 }
 

@@ -9,6 +9,8 @@ import { useCell, useEvents } from "../../state.ts";
 import { Bookmarks } from "../frame/travel_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
 import { AboutFormat } from "./about_format.tsx";
+import { MadeBy, OwnNotes, Parameters } from "./about_model.tsx";
+import { TypeAndShape } from "./endpoints.tsx";
 import { OpTable } from "./op_table.tsx";
 
 export function ModelInspector({ app }: { app: App }) {
@@ -25,6 +27,7 @@ export function ModelInspector({ app }: { app: App }) {
     initializers++;
     if (!nodes.length) stored.push(value.id);
   }
+  const isMain = scope?.kind === "graph";
   const functions = [...store.scopes.values()].filter((record) => record.kind === "function");
   return (
     <div class="ol-panel" data-testid="inspector-model">
@@ -51,6 +54,7 @@ export function ModelInspector({ app }: { app: App }) {
             <dd>{count(store.nodes.size)}</dd>
           </>
         )}
+        {isMain && <Parameters app={app} />}
         <dt>initializers</dt>
         <dd>{count(initializers)}</dd>
         {functions.length > 0 && (
@@ -60,7 +64,9 @@ export function ModelInspector({ app }: { app: App }) {
           </>
         )}
         <Opsets opsets={store.opsets} />
+        {isMain && <MadeBy app={app} />}
       </dl>
+      {isMain && <OwnNotes app={app} />}
       <AboutFormat app={app} />
       <Bookmarks app={app} />
       {stored.length > 0 && <Values app={app} title="Initializers" values={stored} />}
@@ -68,7 +74,7 @@ export function ModelInspector({ app }: { app: App }) {
         <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />
       )}
       {scope && !stored.length && <Values app={app} title="Outputs" values={scope.outputs} />}
-      {functions.length > 0 && scope?.kind === "graph" && (
+      {functions.length > 0 && isMain && (
         <Section title="Functions" count={functions.length}>
           {functions.map((record) => (
             <button
@@ -187,7 +193,7 @@ function ValueRow({ app, id }: { app: App; id: number }) {
   return (
     <button type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
       <Elided text={value.name} middle class="ol-mono" />
-      <span class="ol-shape">{value.label || "no type"}</span>
+      <TypeAndShape dtype={value.dtype} label={value.label} />
     </button>
   );
 }

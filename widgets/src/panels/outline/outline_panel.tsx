@@ -179,8 +179,8 @@ function Row({ row, state, inView, selected, onTurn, onGo }: RowProps) {
       >
         {row.more && <Icon name="right" />}
       </span>
-      {row.kind === "node" && <span class="ol-tree-op">{row.detail}</span>}
-      <Elided text={row.name} middle class="ol-tree-name" />
+      {row.kind === "node" && row.name && <span class="ol-tree-op">{row.detail}</span>}
+      <Elided text={row.name || row.detail} middle class="ol-tree-name" />
       {row.kind === "group" && row.detail && <span class="ol-dim ol-tree-about">{row.detail}</span>}
       {row.problem && <span class="ol-tree-problem" title="has a problem" />}
       <span class="ol-tree-share" aria-hidden="true">
