@@ -15,7 +15,7 @@ from onnxlab.shapes import UNKNOWN, Fact
 CODE = "block-size"
 
 
-def doubts(graph: ModelGraph) -> list[Diagnostic]:
+def doubts(graph: ModelGraph, inference: Inference) -> list[Diagnostic]:
     """A warning where the model may have been saved with blocks of several sizes, which mean different numbers."""
     if all(entry.domain != BLOCKED for entry in graph.header.opset_import):
         return []
@@ -24,9 +24,10 @@ def doubts(graph: ModelGraph) -> list[Diagnostic]:
         return []
     from onnxlab.execution.planning.block_size import BlockSize  # loading a model needs nothing of running it
 
-    evidence, inference = BlockSize(), Inference(graph)
-    for scope in graph.snapshot().scopes.values():
-        evidence.look(scope.nodes, partial(_fact, inference, graph.scopes[scope.id].names))
+    evidence = BlockSize()
+    with graph.lock:
+        for scope in graph.snapshot().scopes.values():
+            evidence.look(scope.nodes, partial(_fact, inference, graph.scopes[scope.id].names))
     if evidence.evidence:
         return []
     sizes = " or ".join(map(str, BLOCKS))

@@ -106,7 +106,6 @@ class Checker:
             for node, value, code, message in order_problems(graph):
                 problem = Diagnostic("error", code, message, node, value, graph.nodes[node].scope, hint=_ORDER[code])
                 result.append(self._weighed(problem))
-            result += block_sizes.doubts(graph)
             return [problem for problem in result if problem.code not in _OF_INFERENCE] if graph.uninferred else result
 
     def doubts(self, nothing_else: bool) -> list[Diagnostic]:
@@ -227,8 +226,11 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
     graph.uninferred = origin.uninferred
     checker = Checker(graph)
     rules = [*foreign_strings(origin.strings), *checker.problems()]
-    diagnostics = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
-    return [*diagnostics, *unread(graph.header, providers)]
+    if types:
+        inference = Inference(graph)
+        inferred = [*inference.diagnostics, *block_sizes.doubts(graph, inference)]
+        rules = combined(rules, inferred, checker.doubts)
+    return [*rules, *unread(graph.header, providers)]
 
 
 def unread(header: onnx.ModelProto, providers: Sequence[str | Provider] | None) -> list[Diagnostic]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from onnxlab.analysis import block_sizes
 from onnxlab.analysis.check import Checker, combined, foreign_strings, unread
 from onnxlab.argument_types import expect, plain
 from onnxlab.errors import Diagnostic, NameLookupError
@@ -69,7 +70,10 @@ class FactQueries(GraphMembers):
         if types:
             self.trial.finish()
         rules = [*foreign_strings(self._source.strings), *self._checker.problems()]
-        return combined(rules, self.diagnostics, self._checker.doubts) if types else rules
+        if not types:
+            return rules
+        inferred = [*self.diagnostics, *block_sizes.doubts(self.graph, self.inference)]
+        return combined(rules, inferred, self._checker.doubts)
 
     def tensor(self, value: int | str) -> LazyTensor:
         """Read the data of an initializer only where it is touched.

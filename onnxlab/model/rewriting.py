@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.argument_types import expect, several
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.model_lookup import NodeKey
 from onnxlab.limits import FOLDED
 from onnxlab.model.matching import PatternMatching
+from onnxlab.spelling import suggestion
 
 if TYPE_CHECKING:
     from onnxlab.transforms.foreign import Engine
@@ -31,9 +33,27 @@ def _checked(budget: int) -> int:
     return budget
 
 
-def _protected(names: Collection[str] | str) -> frozenset[str]:
-    """Names that are to stay, of which one alone may be a string. Raises TypeError for anything else."""
-    return frozenset(several(names, str, "protect", "names of nodes, values, graphs or functions"))
+def _protected(graph: ModelGraph, names: Collection[str] | str) -> frozenset[str]:
+    """Names that are to stay, of which one alone may be a string.
+
+    Raises:
+        TypeError: something is no name.
+        NameLookupError: a name or prefix is of nothing in the model, so that nothing would stay by it.
+    """
+    wanted = frozenset(several(names, str, "protect", "names of nodes, values, graphs or functions"))
+    if not wanted:
+        return wanted
+    with graph.lock:
+        nodes = {node.name for node in graph.nodes.values()}
+        known = nodes.union(value.name for value in graph.values.values())
+        known = known.union(*({scope.name, graph.scope_path(scope)} for scope in graph.scopes.values())) - {""}
+    for name in sorted(wanted - known):
+        if not (name.endswith("/") and any(node.startswith(name) for node in nodes)):
+            raise NameLookupError(
+                f"protect has {name!r}: no node, value, graph or function is called so, and no name of a node begins "
+                f"with {name.rstrip('/') + '/'!r}.{suggestion(name.rstrip('/'), known)}"
+            )
+    return wanted
 
 
 class ModelRewriting(PatternMatching):
@@ -74,6 +94,7 @@ class ModelRewriting(PatternMatching):
 
         Raises:
             EditError: the model must not be edited.
+            NameLookupError: a name in `protect` is of nothing in the model.
             TransformError: the engine is not installed, or fails.
 
         Examples:
@@ -90,7 +111,7 @@ class ModelRewriting(PatternMatching):
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = RewriteOptions(_protected(protect), _checked(budget))
+        options = RewriteOptions(_protected(self.graph, protect), _checked(budget))
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -125,6 +146,7 @@ class ModelRewriting(PatternMatching):
         Raises:
             TransformError: there is no such level, or the engine is not installed, or fails.
             EditError: the model must not be edited.
+            NameLookupError: a name in `protect` is of nothing in the model.
 
         Examples:
             >>> model.optimize("extended", dry_run=True).verdict
@@ -141,7 +163,7 @@ class ModelRewriting(PatternMatching):
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
-        options = RewriteOptions(_protected(protect), FOLDED, domains)
+        options = RewriteOptions(_protected(self.graph, protect), FOLDED, domains)
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -170,6 +192,7 @@ class ModelRewriting(PatternMatching):
 
         Raises:
             EditError: the model must not be edited.
+            NameLookupError: a name in `protect` is of nothing in the model.
 
         Examples:
             >>> model.fold(dry_run=True).applied
@@ -181,7 +204,7 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options = RewriteOptions(_protected(protect), _checked(budget))
+        options = RewriteOptions(_protected(self.graph, protect), _checked(budget))
         trust = Trust(verify, samples, finite_only)
         rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
         return rewrite.look() if dry_run else rewrite.do()
@@ -216,6 +239,7 @@ class ModelRewriting(PatternMatching):
         Raises:
             TransformError: a rule cannot be understood; the message says where.
             EditError: the model must not be edited.
+            NameLookupError: a name in `protect` is of nothing in the model.
 
         Examples:
             >>> receipt = model.rewrite("Relu(x) => LeakyRelu(x, alpha=0.0)", dry_run=True)
@@ -231,7 +255,7 @@ class ModelRewriting(PatternMatching):
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(node.id for node in self._node_records(nodes))
-        options = RewriteOptions(_protected(protect), FOLDED, domains, nodes=chosen)
+        options = RewriteOptions(_protected(self.graph, protect), FOLDED, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in built_in_rules.STANDARD for rule in parsed))
         pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return pending.look() if dry_run else pending.do()

@@ -1,10 +1,13 @@
 """Nodes, values, graphs and functions that are protected: no rule and no pass touches them."""
 
+from functools import partial
+
 import onnx
 import onnx.parser
 import pytest
 
 import onnxlab
+from onnxlab.errors import NameLookupError
 from tests.transforms.test_simplify import operators, parsed
 
 DEAD = "a = Exp(x) b = Neg(a) y = Relu(x)"
@@ -87,3 +90,21 @@ def test_why_not_says_that_a_rule_would_take_what_is_protected() -> None:
     model = onnxlab.load(parsed("a = Relu(x) b = Relu(a) y = Neg(b)"))
     receipt = model.rewrite("relu_again", protect=["a"], dry_run=True)
     assert receipt.applied == ()
+
+
+@pytest.mark.parametrize(
+    ("protected", "words"),
+    [("nope", r"protect has 'nope': no node"), ("stm", "Did you mean 'stem'"), ("ste/", "Did you mean 'stem'"),
+     ("/", "no name of a node begins with '/'"), ("", "protect has ''")],
+)  # fmt: skip
+def test_a_name_that_protects_nothing_is_refused(protected: str, words: str) -> None:
+    proto = parsed("a = Identity(x) y = Relu(a)")
+    proto.graph.node[0].name = "stem"
+    model = onnxlab.load(proto)
+    for rewrite in (
+        partial(model.simplify, dry_run=True), partial(model.optimize, "layout"), model.fold,
+        partial(model.rewrite, "relu_again"),
+    ):  # fmt: skip
+        with pytest.raises(NameLookupError, match=words):
+            rewrite(protect=["stem", protected])
+    assert len(model.nodes) == 2

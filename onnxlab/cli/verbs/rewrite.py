@@ -113,7 +113,7 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
             *positional,
             verify=not options.no_verify,
             samples=[feeds_of(options.sample)] if options.sample else None,
-            protect=options.protect.split(",") if options.protect else (),
+            protect=[name.strip() for name in options.protect.split(",")] if options.protect else (),
             finite_only=options.finite_only,
             dry_run=not writes,
             **named,

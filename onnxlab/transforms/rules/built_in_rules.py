@@ -45,9 +45,10 @@ def named(name: str, rules: Iterable[AnyRule] = STANDARD) -> AnyRule:
     """The rule of a name.
 
     Raises:
-        TransformError: no rule has that name; the message lists similar names.
+        TransformError: no rule has that name; the message lists similar names, or all.
     """
     known = {rule.name: rule for rule in rules}
     if name not in known:
-        raise TransformError(f"no rule is called {name!r}; model.rules() lists them.{suggestion(name, known)}")
+        near = suggestion(name, known) or f" There are {', '.join(sorted(known))}."
+        raise TransformError(f"no rule is called {name!r}.{near}")
     return known[name]

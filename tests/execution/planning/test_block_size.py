@@ -7,6 +7,7 @@ from onnx import helper, numpy_helper
 
 import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.infer import Inference
 from onnxlab.ops.base.image_layouts import BLOCKED
 from tests.execution.planning.test_nchwc_to_nchw import saved
 
@@ -117,6 +118,16 @@ def test_a_model_that_does_not_tell_its_size_is_doubted_and_may_be_told(monkeypa
     monkeypatch.setenv("ONNXLAB_BLOCK_SIZE", "many")
     with pytest.raises(onnxlab.OnnxlabError, match="ONNXLAB_BLOCK_SIZE=many: expected 8 or 16"):
         onnxlab.Model(proto).run({"x": x})
+
+
+def test_the_doubt_infers_nothing_anew(monkeypatch):
+    model, begun = onnxlab.load(two_convolutions(8, 32)[0]), []
+    begin = Inference.__init__
+    monkeypatch.setattr(
+        Inference, "__init__", lambda self, *rest, **named: begun.append(rest) or begin(self, *rest, **named)
+    )
+    assert "block-size" in [problem.code for problem in model.check()]
+    assert not begun
 
 
 def test_a_model_that_tells_its_size_is_not_doubted(monkeypatch):
