@@ -14,6 +14,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
+from onnxlab.errors import EditError
 from onnxlab.formats import storage
 from onnxlab.graph.protos import wire_format
 from onnxlab.graph.protos.name_bytes import readable, set_string, set_strings, varint
@@ -33,7 +34,7 @@ def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, byte
     """
     if _is_utf8(_without_weights(model) if data is None else data if len(data) < _LARGE else _slim(data)):
         return {}
-    texts_in_model: set[str | bytes] = {text for _, _, texts in _strings(model) for text in texts}
+    texts_in_model = _texts(model)
     stand_ins: dict[bytes, str] = {}
     for text in sorted(text for text in texts_in_model if isinstance(text, bytes)):
         name, number = readable(text), 0
@@ -52,6 +53,32 @@ def restored(data: bytes, strings: Strings) -> bytes:
     model = onnx.ModelProto.FromString(data)
     _map(model, strings)
     return model.SerializeToString()
+
+
+def brought(
+    model: onnx.ModelProto, ours: Strings, before: onnx.ModelProto, after: onnx.ModelProto, theirs: Strings
+) -> dict[str, bytes]:
+    """The stand-ins among `theirs` that a model gets with the difference of two models, the second of which has them.
+
+    Raises:
+        EditError: a text would stand for a string that is no UTF-8 in one of the models, and not for the same in the
+            other.
+    """
+    if not theirs and not ours:
+        return {}
+    held, new = _texts(model), _texts(after) - _texts(before)
+    mixed = {text for text in ours if text in new and theirs.get(text) != ours[text]}
+    mixed |= {text for text in theirs if text in new and text in held and ours.get(text) != theirs[text]}
+    for text in sorted(mixed):
+        raise EditError(
+            f"{text!r} stands for a string that is no UTF-8 in one of the models, and is a text or stands for another "
+            "string in the other; rename what has it in one of them, and take the difference again"
+        )
+    return {text: data for text, data in theirs.items() if text not in held or text in ours}
+
+
+def _texts(model: onnx.ModelProto) -> set[str | bytes]:
+    return {text for _, _, texts in _strings(model) for text in texts}
 
 
 def _map(model: onnx.ModelProto, by: Mapping[Any, Any]) -> None:

@@ -40,20 +40,20 @@ def _protected(graph: ModelGraph, names: Collection[str] | str) -> frozenset[str
         TypeError: something is no name.
         NameLookupError: a name or prefix is of nothing in the model, so that nothing would stay by it.
     """
-    wanted = frozenset(several(names, str, "protect", "names of nodes, values, graphs or functions"))
-    if not wanted:
-        return wanted
+    protected = frozenset(several(names, str, "protect", "names of nodes, values, graphs or functions"))
+    if not protected:
+        return protected
     with graph.lock:
         nodes = {node.name for node in graph.nodes.values()}
         known = nodes.union(value.name for value in graph.values.values())
         known = known.union(*({scope.name, graph.scope_path(scope)} for scope in graph.scopes.values())) - {""}
-    for name in sorted(wanted - known):
+    for name in sorted(protected - known):
         if not (name.endswith("/") and any(node.startswith(name) for node in nodes)):
             raise NameLookupError(
                 f"protect has {name!r}: no node, value, graph or function is called so, and no name of a node begins "
                 f"with {name.rstrip('/') + '/'!r}.{suggestion(name.rstrip('/'), known)}"
             )
-    return wanted
+    return protected
 
 
 class ModelRewriting(PatternMatching):

@@ -142,3 +142,30 @@ def test_an_output_without_a_name_is_taken_back() -> None:
     assert [output.name for output in model.proto.graph.output] == ["y", ""]
     model.undo()
     assert model.proto.SerializeToString(deterministic=True) == unchanged
+
+
+@pytest.mark.parametrize("patched", ["documented", "odd"])
+def test_a_text_that_stands_for_other_bytes_in_one_model_is_not_mixed_up(patched: str) -> None:
+    proto = chain()
+    data = proto.SerializeToString()
+    plain, odd = onnxlab.load(data), onnxlab.load(data.replace(b"r_out", b"r_\xffut"))
+    proto.graph.node[0].doc_string = r"r_\xffut"
+    documented = onnxlab.load(proto)
+    model, other = (documented, odd) if patched == "documented" else (odd, documented)
+    before = model.to_bytes()
+    with pytest.raises(EditError, match=r"r_\\\\xffut' stands for a string that is no UTF-8 in one"):
+        model.patch(onnxlab.diff(plain, other))
+    assert model.to_bytes() == before
+
+
+def test_a_text_that_no_change_brings_stays_what_it_is() -> None:
+    base = chain()
+    base.graph.doc_string = "odd"
+    a = base.SerializeToString().replace(b"odd", b"\xff\xfeo")
+    b = a.replace(b"r_out", b"q_out")
+    third = chain()
+    third.graph.node[0].doc_string = r"\xff\xfeo"
+    model = onnxlab.load(third)
+    model.patch(onnxlab.diff(onnxlab.load(a), onnxlab.load(b)))
+    assert "q_out" in [name for node in model.proto.graph.node for name in node.output]
+    assert onnx.ModelProto.FromString(model.to_bytes()).graph.node[0].doc_string == r"\xff\xfeo"
