@@ -98,13 +98,15 @@ class NumbaProvider(Provider):
         return self._region(part, view, frozenset(() if claims is None else claims.names))
 
     def _region(
-        self, part: Part, view: PartitionView, known: frozenset[str], constants: Mapping[str, Any] | None = None
-    ) -> CompiledPart:
+        self, part: Part, view: PartitionView, known: frozenset[str], constants: Mapping[str, Any] | None = None,
+        before: Any = None,
+    ) -> CompiledPart:  # fmt: skip
         """A region of a part, or of a piece of one.
 
         Args:
             known: values that follow from shapes.
             constants: those of a part that can be compiled; default: gathered, after a check.
+            before: the region before an edit.
         """
         from onnxlab.execution.numba.plan.elementwise_chains import SMALL_FLOATS
         from onnxlab.execution.numba.region.region import Region
@@ -127,7 +129,7 @@ class NumbaProvider(Provider):
             part, constants, step, view.opsets, fallback, halves, lambda: self.threads, self.capabilities.background,
             self.precise, self._constants.region(),
             lambda node: with_fallback(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
-            known.intersection(part.inputs),
+            known.intersection(part.inputs), before,
         )  # fmt: skip
 
         def again(later: Part, now: PartitionView, names: Collection[str]) -> CompiledPart | None:
@@ -140,7 +142,7 @@ class NumbaProvider(Provider):
                 return None
             NumpyProvider().check(Part("numpy", tuple(others), (), ()), now)
             replaced = {name: now.constant(name) for name in names if name in constants}
-            return self._region(later, now, known, {**constants, **replaced})
+            return self._region(later, now, known, {**constants, **replaced}, region)
 
         return region.compiled_part(again)
 

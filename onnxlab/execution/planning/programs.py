@@ -83,7 +83,7 @@ class Programs:
 
     def within(self, limits: Limits | None) -> Compiler:
         """The compiler for a run with these limits: weights for which there is no room are left in their file."""
-        self._weights.budget(limits.bytes if limits is not None else None)
+        self._weights.budget = limits.bytes if limits is not None else None
         return self.current()
 
     def current(self) -> Compiler:
@@ -126,7 +126,7 @@ class Programs:
                 before.forget()
             self.specialized.clear()
             self.compiled, self.ran = compiler, None
-            self._is_steady = self.graph.transaction is None and not self._weights.are_possible
+            self._is_steady = self.graph.transaction is None and not self._weights.large
             return compiler
 
     def forget_steps(self) -> None:

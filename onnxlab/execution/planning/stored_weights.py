@@ -25,32 +25,28 @@ _SHARE_OF_BUDGET = 0.5
 
 
 class StoredWeights:
-    """Chooses the weights of a graph's snapshots that stay in their file."""
+    """Chooses the weights of a graph's snapshots that stay in their file.
+
+    Attributes:
+        budget: bytes that a run may use; None is the default of runs.
+        large: {value id: tensor} of the initializers of the last snapshot that could stay, which the budget decides.
+    """
 
     def __init__(self) -> None:
         self._snapshot: Snapshot | None = None
-        self._large: dict[int, LazyTensor] = {}
-        self._budget: int | None = None
-
-    @property
-    def are_possible(self) -> bool:
-        """Whether the last snapshot has initializers that could stay in their file, which depends on the budget."""
-        return bool(self._large)
-
-    def budget(self, nbytes: int | None) -> None:
-        """Set the bytes that a run may use; None is the default of runs."""
-        self._budget = nbytes
+        self.large: dict[int, LazyTensor] = {}
+        self.budget: int | None = None
 
     def of(self, snapshot: Snapshot) -> Mapping[int, LazyTensor]:
         """{value id: tensor} of the initializers to be left in their file: none of a model that fits."""
         if snapshot is not self._snapshot:
             if not self._still(snapshot):
-                self._large = _large(snapshot)
+                self.large = _large(snapshot)
             self._snapshot = snapshot
-        if not self._large:
+        if not self.large:
             return {}
-        waiting = {value: tensor for value, tensor in self._large.items() if not snapshot.is_read(value)}
-        budget = int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
+        waiting = {value: tensor for value, tensor in self.large.items() if not snapshot.is_read(value)}
+        budget = int(SHARE_OF_MEMORY * available_memory()) if self.budget is None else self.budget
         total = sum(tensors.nbytes(snapshot.tensor(value)) for value in waiting)
         return waiting if total > _SHARE_OF_BUDGET * budget else {}
 
@@ -60,7 +56,7 @@ class StoredWeights:
         if before is None or before.scopes is not snapshot.scopes:
             return False
         changed = snapshot.other_tensors(before)
-        return not any(value in self._large or _is_large(snapshot.tensor(value)) for value in changed)
+        return not any(value in self.large or _is_large(snapshot.tensor(value)) for value in changed)
 
 
 def _large(snapshot: Snapshot) -> dict[int, LazyTensor]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.array_memory import copied, nbytes
+from onnxlab.execution.base.array_memory import copied, freeze, nbytes, same
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.planning.compiler import Compiler
@@ -20,28 +20,35 @@ _RATE = 2e8  # bytes of outputs that are copied, by the second of a run: one hun
 _COPIED = 1 << 20  # largest bytes of an output that is copied although a run could make it again
 
 
-def note(
-    store: ValueStore, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any],
-    results: Mapping[str, Any], stored: Mapping[int, Any] = MappingProxyType({}),
-) -> None:  # fmt: skip
-    """Note a run: copies of its inputs, and of outputs where they are small or could not be made again.
+def held(store: ValueStore, known: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The inputs of a run as the store keeps them: its own arrays, `known`, where equal, else read-only copies.
 
-    Args:
-        stored: the store's arrays by value, which nothing changes: an input that is one of them is not copied.
+    None where they are too large to keep; then the store is cleared.
     """
-    outputs, once, arrays = program.outputs, not program.repeatable, list(feeds)
-    if sum(map(nbytes, arrays)) > store.budget:  # too large to keep: no copies
+    fed = None
+    if sum(map(nbytes, inputs.values())) <= store.budget:
+        with suppress(LimitError, MemoryError):  # a broadcast view of few bytes may be larger than memory
+            fed = {name: old if same(old := known.get(name), new) else copied(new) for name, new in inputs.items()}
+    if fed is None:
         store.clear()
-        return
+    else:
+        freeze(fed.values())
+    return fed
+
+
+def note(
+    store: ValueStore, compiler: Compiler, program: Program, fed: Sequence[Any], border: Sequence[Any],
+    results: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Note a run on inputs that are `held`, with copies of outputs where they are small or cannot be made again."""
+    outputs, once = program.outputs, not program.repeatable
     try:
-        fed = [array if stored.get(compiler.ids[name]) is array else copied(array)
-               for name, array in zip(program.feeds, arrays, strict=True)]  # fmt: skip
         values = [copied(results[name]) if once or _is_small(results[name]) else None for name in outputs]
     except (LimitError, MemoryError):  # a broadcast view of few bytes may be larger than memory
         store.clear()
         return
-    names = *program.border_names, *outputs
-    store.note(LastRun(compiler.version, compiler.ids, program, fed, names, [*border, *values]))
+    names, arrays = (*program.border_names, *outputs), [*border, *values]
+    store.note(LastRun(compiler.version, compiler.ids, program, fed, names, arrays))
 
 
 def note_short(
@@ -49,10 +56,10 @@ def note_short(
     results: Mapping[str, Any], seconds: float,
 ) -> None:  # fmt: skip
     """Note a run of `seconds` whose feeds are all arrays; outputs are copied where that adds next to nothing."""
-    if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
-        note(store, compiler, program, feeds, border, results)
-        return
     fed = [array.copy() for array in feeds]
+    if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
+        note(store, compiler, program, fed, border, results)
+        return
     store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))
 
 

@@ -24,7 +24,7 @@ from weakref import WeakMethod
 
 from onnxlab.errors import FeedError
 from onnxlab.execution.base import watching
-from onnxlab.execution.base.array_memory import retain_freed, same
+from onnxlab.execution.base.array_memory import retain_freed
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
@@ -41,7 +41,7 @@ from onnxlab.execution.program.run_observers import BorderValues, HandedValues, 
 from onnxlab.execution.run.fast_path import Specialization, owned, run_key
 from onnxlab.execution.run.incremental_runs import IncrementalRunner
 from onnxlab.execution.run.node_selection import nodes_of_main, select
-from onnxlab.execution.run.noted_runs import note, note_short
+from onnxlab.execution.run.noted_runs import held, note, note_short
 from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
 from onnxlab.execution.run.requests import Keep, Requests, RunRequest, asked
@@ -235,9 +235,10 @@ class Runner:
         compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
         if request.is_kept and request.keep is True:
             return self._incremental.run(compiler, state, arrays, names, call)
-        if request.is_kept:  # arrays that are kept already are found to be the same without comparing them again
-            arrays = {name: old if same(old := state.arrays.get(compiler.ids[name]), new) else new
-                      for name, new in arrays.items()}  # fmt: skip
+        known = {name: state.arrays.get(compiler.ids[name]) for name in arrays}
+        fed = held(self.store, known, arrays) if request.is_kept else None
+        if fed is not None:  # the run gets the arrays that are kept: nothing compares or copies them again
+            arrays = fed
             cheaper = self._incremental.cheaper(request, arrays, self._seconds.get((tuple(arrays), names), 0.0))
             if cheaper is not None:
                 return request.picked(self._incremental.run(*cheaper, arrays, names, call))
@@ -248,10 +249,10 @@ class Runner:
         elif request.keep is not True:
             compiler = owner.for_shapes(compiler, arrays)
         program = owner.program(compiler, arrays, names)
-        border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
+        border = None if fed is None else BorderValues(program, self.store.budget // 2)
         results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
-            note(self.store, request.compiler, program, arrays.values(), border.in_order(), results, state.arrays)
+            note(self.store, request.compiler, program, [*arrays.values()], border.in_order(), results)
         if PACE in program.notes:
             self._seconds.keep((program.feeds, program.outputs), program.notes[PACE][1])
         owner.fallbacks.ran((tuple(arrays), names, False), program)

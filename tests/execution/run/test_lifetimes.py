@@ -62,7 +62,7 @@ def test_a_compiled_region_and_its_weights(uncollected):
     (region,) = [
         instruction.call for instruction in program.instructions if type(instruction.call).__name__ == "Region"
     ]
-    seen = [*parts(model), *map(weakref.ref, (runner, region, region._packed, region._packed.shared))]  # type: ignore[attr-defined]
+    seen = [*parts(model), *map(weakref.ref, (runner, region, region._packed, region._packed.shared.pasts))]  # type: ignore[attr-defined]
     del model, runner, program, region
     assert [part() for part in seen] == [None] * 8
 

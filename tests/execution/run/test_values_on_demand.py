@@ -296,7 +296,7 @@ def scale(graph: ModelGraph, name: str, factor: float) -> None:
 def notes_in_every_run() -> Iterator[None]:
     """Runs of microseconds note states too, which takes longer than they do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "_WORTH", 0)
+        patch.setattr("onnxlab.execution.numba.plan.plan._LONG", 0)
         patch.setattr(checkpoints, "_ALWAYS", 1e9)
         patch.setattr(region, "_UNCOUNTED", -1)
         yield

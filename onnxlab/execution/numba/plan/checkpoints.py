@@ -23,10 +23,9 @@ from onnxlab.execution.numba.plan.plan import Course, Plan
 from onnxlab.execution.numba.plan.views import ArenaBuffer, Array
 from onnxlab.forking import fork_safe
 
-_WORTH = 2e6  # nanoseconds of work from which a run may begin at a state
-_SPANS = 16  # number of spans of equal work in a run; in each span, a state may be noted
+_SPANS = 8  # number of spans of equal work in a run; in each span, a state may be noted
 _COPYING = 0.25  # nanoseconds per byte of a state that is noted
-_SHARE = 0.2  # share of a span's work that noting a state may take
+_SHARE = 0.1  # share of a span's work that noting a state may take
 _ALWAYS = 0.006  # share of a run's work that noting states in every run may take
 _AGAIN = 0.1  # nanoseconds per byte of a state that is copied into memory of an earlier run
 # Shares of a run's work between which a state is noted in every run, the most useful first. Of edits that are as likely
@@ -56,12 +55,6 @@ class PlanCheckpoint:
     inputs: tuple[Array, ...] = ()
     states: Mapping[int, MemoryState] = field(default_factory=dict)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        held = [array for state in self.states.values() for array in (*state.arena.values(), *state.outputs.values())]
-        return sum(array.nbytes for array in (*self.inputs, *held))
-
 
 class ResumedRun(Course):
     """One run of a plan that may begin at a state of an earlier run, and that notes states.
@@ -79,7 +72,7 @@ class ResumedRun(Course):
         self._trace = trace = plan.trace
         common = sum(1 for _ in takewhile(bool, map(is_, before.tokens, trace.tokens)))
         known = len(before.inputs) == len(inputs) and all(map(same, before.inputs, inputs))
-        self._inputs = before.inputs if known else None
+        self._before = before.inputs if known else (None,) * len(inputs)
         self._given = inputs
         last = common if latest is None else min(common, latest)
         states = {step: state for step, state in before.states.items() if known and step <= last}
@@ -91,7 +84,6 @@ class ResumedRun(Course):
             at_one_place = self._begin and before.place == common
             steps = () if at_one_place else (step for step in steps_to_note(plan, common) if step > self._begin)
         self._steps = {int(trace.firsts[step]): step for step in steps}
-        self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
         self.nbytes = int(trace.sizes(plan.outputs)[[*self._steps.values()]].sum()) if self._steps else 0
         self.nbytes += 0 if known else sum(array.nbytes for array in inputs)
 
@@ -107,7 +99,7 @@ class ResumedRun(Course):
         """Bring memory to the state of the earlier run."""
         if self._begin:
             state = self._states[self._begin]
-            for buffer, place in self._alive[self._begin]:
+            for buffer, place in self._trace.alive(self._begin):
                 arena[place] = state.arena[buffer]
             for number, array in state.outputs.items():
                 outputs[number][...] = array
@@ -116,14 +108,15 @@ class ResumedRun(Course):
         """Note the state before a record, if it was chosen."""
         step = self._steps.get(record)
         if step is not None:
-            held = {buffer: arena[place].copy() for buffer, place in self._alive[step]}
+            held = {buffer: arena[place].copy() for buffer, place in self._trace.alive(step)}
             copies = {number: outputs[number].copy() for number, first in self._trace.outputs.items() if first < step}
             self._states[step] = MemoryState(held, copies)
 
-    def past(self) -> PlanCheckpoint:
-        """The checkpoint of this run for later runs, made when it is over."""
-        inputs = tuple([array.copy() for array in self._given]) if self._inputs is None else self._inputs
-        return PlanCheckpoint(self._trace.tokens, self._place, inputs, self._states)
+    def past(self, is_kept: bool) -> PlanCheckpoint:
+        """The checkpoint of this run for later runs, made when it is over; `is_kept` as of `_lasts`."""
+        inputs = [new if _lasts(new, is_kept) else new.copy() if old is None else old
+                  for old, new in zip(self._before, self._given, strict=True)]  # fmt: skip
+        return PlanCheckpoint(self._trace.tokens, self._place, tuple(inputs), self._states)
 
 
 def steps_to_note(plan: Plan, place: int, copied: int | None = None) -> list[int]:
@@ -156,17 +149,17 @@ def steps_to_note(plan: Plan, place: int, copied: int | None = None) -> list[int
     return sorted(chosen)
 
 
-def is_long(plan: Plan) -> bool:
-    """Whether runs of a plan take so long that one may begin at a state."""
-    return plan.nanoseconds >= _WORTH
+def _lasts(array: Array, is_kept: bool) -> bool:
+    """Whether nothing will write to an array: runs whose values are kept get their inputs as read-only copies."""
+    return is_kept and array.base is None and not array.flags.writeable
 
 
-class Checkpoints:
-    """The last runs of the regions of a provider."""
+class Checkpoints(Lru[object, PlanCheckpoint]):
+    """The last run of each of a provider's regions, by key (see `course`)."""
 
     def __init__(self) -> None:
+        super().__init__("runs of regions", _KEPT)
         self._lock = fork_safe(threading.Lock())
-        self._kept: Lru[object, PlanCheckpoint] = Lru("runs of regions", _KEPT)
 
     def course(
         self, about: object, plan: Plan, inputs: Sequence[Array], edited: bool, noting: bool
@@ -175,12 +168,12 @@ class Checkpoints:
 
         Args:
             about: key of the region, the same after edits, and of the shapes of its inputs.
-            plan: one that `is_long`.
+            plan: one that is `long`.
             edited: whether it is the first run after an edit.
             noting: whether a whole run notes states, for `look` and for the next edit. Those of the run before are then
                 dropped, so that the new ones take no further memory.
         """
-        before, copied = self.get(about), sum(array.nbytes for array in inputs)
+        before, copied = self.get(about), sum(array.nbytes for array in inputs if not _lasts(array, noting))
         if edited and before is None:
             self.put(about, plan, PlanCheckpoint(plan.trace.tokens))
         elif edited and before is not None and copied <= max(plan.constants_nbytes, _LEAST):
@@ -190,24 +183,20 @@ class Checkpoints:
             plan.cheap = steps_to_note(plan, place, copied)
         if not noting or not plan.cheap:
             return None
-        with self._lock:
-            self._kept.pop(about, None)
-        return ResumedRun(plan, PlanCheckpoint(plan.trace.tokens, place), inputs, plan.cheap)
-
-    def get(self, about: object) -> PlanCheckpoint | None:
-        """The states of the last run; see `course`."""
-        with self._lock:
-            return self._kept.get(about)
+        empty = PlanCheckpoint(plan.trace.tokens, place)
+        self.put(about, plan, empty)
+        return ResumedRun(plan, empty, inputs, plan.cheap)
 
     def put(self, about: object, plan: Plan, past: PlanCheckpoint) -> None:
         """Remember a run in place of the one before. All runs together take no more than the constants of the plan."""
         with self._lock:
-            self._kept.keep(about, past)
-            limit = max(plan.constants_nbytes, _LEAST)
-            while len(self._kept) > 1 and self.nbytes > limit:
-                del self._kept[next(iter(self._kept))]
+            self.keep(about, past)
+            while len(self) > 1 and self.nbytes > max(plan.constants_nbytes, _LEAST):
+                self.popitem(last=False)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all remembered runs."""
-        return sum(past.nbytes for past in self._kept.values())
+        states = [state for past in self.values() for state in past.states.values()]
+        held = [array for state in states for array in (*state.arena.values(), *state.outputs.values())]
+        return sum(array.nbytes for array in (*(array for past in self.values() for array in past.inputs), *held))

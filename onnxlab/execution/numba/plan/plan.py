@@ -42,17 +42,22 @@ class PlanFrame:
 
     def __init__(self, template: Array, patches: Patches, records: int, arena: int) -> None:
         self.arena = run_memory.aligned(arena)
-        self.table = template.copy()
+        self.table = np.empty_like(template)
         self.words = self.table.data
-        for key, base in ((("arena", -1), address(self.arena)), (("table", -1), address(self.table))):
-            if key in patches:
-                where, offsets = patches[key]
-                self.table[where] = offsets + base
+        self.fill(template, patches)
         self.shared = np.zeros(records + 1, np.int64)
         self._stop = np.zeros(1, np.int64)
         self._scratch: list[Array] = []
         self._called: list[Array] = []
         self._calls: dict[int, list[int]] = {}
+
+    def fill(self, template: Array, patches: Patches) -> None:
+        """Have the table be that of a plan, which differs from the one before in constants alone."""
+        self.table[:] = template
+        for key, base in ((("arena", -1), address(self.arena)), (("table", -1), address(self.table))):
+            if key in patches:
+                where, offsets = patches[key]
+                self.table[where] = offsets + base
 
     def halt(self) -> None:
         """End the run before its next unit of work; the frame is not used again."""
@@ -177,7 +182,9 @@ class Plan:
         cheap: the steps before which every run may note a state (see `checkpoints`).
         new: whether the plan is the first of its region for these shapes, and has not run.
         short: whether a run takes milliseconds, so that it needs no way to stop it.
+        long: whether runs take so long that one may begin at a state of another.
         alone: whether a run is so short that other threads would start too late.
+        before: the plan with the constants before an edit, until an idle frame of it is taken over.
         brief, loops: notes of the region: how it calls the plan where that takes microseconds, and runs it in loops.
     """
 
@@ -206,6 +213,8 @@ class Plan:
         self.short = len(self.stages) == 1
         self.nanoseconds = float(work.sum())
         self.alone = self.nanoseconds < _SHARED
+        self.long = self.nanoseconds >= _LONG
+        self.before: Plan | None = None
         self.brief: Any = None
         self.loops: dict[Any, Any] = {}
 
@@ -270,7 +279,13 @@ class Plan:
 
     def frame(self) -> PlanFrame:
         """Memory for one run."""
-        return PlanFrame(self.template, self.patches, self.records, self.arena)
+        before, self.before = self.before or self, None
+        try:
+            frame = before._idle.pop()
+        except IndexError:
+            return PlanFrame(self.template, self.patches, self.records, self.arena)
+        frame.fill(self.template, self.patches)
+        return frame
 
     @cached_property
     def constants_nbytes(self) -> int:
@@ -284,7 +299,7 @@ class Plan:
         """
         _ = self.constants_nbytes  # the copy has it, too
         plan = copy(self)
-        plan._idle, plan.brief, plan.loops = [], None, {}
+        plan._idle, plan.brief, plan.loops, plan.before = [], None, {}, None
         moved = {address(old): new for old, new in pairs if address(old) in self._constants}
         if not moved:
             return plan
@@ -308,6 +323,7 @@ def _ports(patches: Patches, kind: str, count: int) -> list[tuple[int, int, int]
 
 
 _SHARED = 1e6  # nanoseconds of work that are worth waking another thread for
+_LONG = 2e6  # nanoseconds of work from which a run may begin at a state
 _STAGE = 20e6  # nanoseconds of work between looks at the stop flag
 
 

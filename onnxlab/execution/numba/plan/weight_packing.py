@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, proxy, ref
 
 import numpy as np
 
@@ -28,22 +28,16 @@ class Packed:
     """The packed constants of one region; constants that other regions have packed are reused.
 
     Attributes:
+        shared: the constants that the provider's regions share.
         shares: whether other regions had packed constants before, which are mostly those that this one needs.
     """
 
     def __init__(self, shared: SharedConstants) -> None:
-        self._shared = ref(shared)  # weak: it refers to the newest Packed
+        self.shared: SharedConstants = proxy(shared)  # which refers to the newest Packed
         self.shares = bool(shared.views)
         self._own: dict[Key, View] = {}
         self._sources: dict[int, Array] = {}
         self._noted: tuple[dict[Key, View], dict[int, Array]] = {}, {}
-
-    @property
-    def shared(self) -> SharedConstants:
-        """The constants that the provider's regions share; each region has the provider."""
-        constants = self._shared()
-        assert constants is not None
-        return constants
 
     def note(self, views: dict[Key, View], sources: dict[int, Array]) -> None:
         """Take over the packed constants of a step's record, and note further ones of the step in it."""
@@ -89,7 +83,7 @@ class Packed:
             key: has the ids of nodes, so that plans of earlier versions of these nodes are dropped.
             looked: names of constants whose elements may be part of the plan.
         """
-        self.shared.bound.keep(key, (plan.exchanged(()), nodes, constants, looked, self))
+        self.shared.bound.keep(key, (plan.exchanged(()), nodes, constants, looked, self, ref(plan)))
 
     def plan(self, key: object, nodes: tuple[NodeView, ...], constants: Mapping[str, Array]) -> Plan | None:
         """The remembered plan for `key` and these nodes, with these constants; None where no plan can be reused.
@@ -97,7 +91,9 @@ class Packed:
         An edit of what is only packed packs it anew and lowers nothing: the addresses of changed constants are
         exchanged where their elements were only read to pack them.
         """
-        plan, its_nodes, before, looked, packed = self.shared.bound.get(key, (None, (), {}, frozenset(), self))
+        plan, its_nodes, before, looked, packed, used = self.shared.bound.get(
+            key, (None, (), {}, frozenset(), self, lambda: None)
+        )
         if plan is None or its_nodes != nodes or before.keys() != constants.keys():
             return None
         old = {name: array for name, array in before.items() if array is not constants[name]}
@@ -106,6 +102,7 @@ class Packed:
             return None
         views = self._renewed(packed, constants, old)
         renewed: Plan = plan.exchanged((then.buffer.array, now.buffer.array) for then, now in views)
+        renewed.before = used()
         self.remember(key, renewed, nodes, constants, looked)
         return renewed
 

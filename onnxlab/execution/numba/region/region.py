@@ -6,7 +6,7 @@ A node that cannot be bound never makes a run fail: NumPy runs it in the region'
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import Any
@@ -21,7 +21,6 @@ from onnxlab.execution.base.tier import Tier
 from onnxlab.execution.numba.lowering.binder import BareContext, Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.checkpoints import is_long
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
@@ -59,6 +58,7 @@ class Region:
         packed: the store of constants in the kernels' layouts.
         around: makes the program that leaves one node to NumPy.
         follows: inputs that follow from shapes, so that plans may depend on them.
+        before: the region before an edit, whose plans are held until there is one that takes over their memory.
 
     Attributes:
         reason: why a node was last left to NumPy, "" where none was.
@@ -69,6 +69,7 @@ class Region:
         opsets: Mapping[str, int], fallback: ProgramBody, halves: Mapping[str, np.dtype[Any]],
         threads: Callable[[], int], in_background: bool, precise: bool, packed: Packed,
         around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
+        before: Region | None = None,
     ) -> None:  # fmt: skip
         self.part = part
         self.reason = ""
@@ -90,6 +91,7 @@ class Region:
         self._valued: tuple[int, ...] = ()
         self._made: Lru[Any, int] = Lru("counts of plans", _PLANS)
         self._inner: tuple[Any, InnerValues] | None = None
+        self._before: Collection[object] = () if before is None else before._before or before._plans.values()
         self._waiting = NodeFallback(fallback, None, "kernels are not ready yet")
         self._lock = fork_safe(threading.Lock())
         self._tier: Tier[Any] = Tier()
@@ -142,7 +144,7 @@ class Region:
         """Run a plan; the first run after an edit begins where the plan differs from the one before."""
         run = partial(plan.run, arrays, self._threads(), engine.interpret, context.check, context.listening)
         is_first, plan.new = plan.new, False
-        if not (is_first or context.is_kept) or not is_long(plan):
+        if not (is_first or context.is_kept) or not plan.long:
             return run()
         pasts, about = self._packed.shared.pasts, self._of_runs(arrays)
         course = pasts.course(about, plan, arrays, is_first, context.is_kept)
@@ -154,7 +156,7 @@ class Region:
             return run()
         results = run(course)
         context.begins_at(course.first)
-        pasts.put(about, plan, course.past())
+        pasts.put(about, plan, course.past(context.is_kept))
         return results
 
     def edited_elsewhere(self) -> bool:
@@ -260,6 +262,7 @@ class Region:
         if valued - set(self._valued):
             self._valued = tuple(sorted(valued | set(self._valued)))
             self._plans.clear()
+        self._before = ()
         return self._plans.keep(self._key(arrays), plan)
 
     def _lowered(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> tuple[Plan | NodeFallback, Binder]:
@@ -320,7 +323,7 @@ class Region:
         inner = self.inner_values(arrays)
         if inner is None:
             return {}
-        before = self._packed.shared.pasts.get(self._of_runs(arrays)) if is_long(inner.plan) else None
+        before = self._packed.shared.pasts.get(self._of_runs(arrays)) if inner.plan.long else None
         return inner.read(inner.names.intersection(names), arrays, self._threads(), context, before)
 
     def shares(self, context: NodeContext, *arrays: Array) -> Sequence[tuple[tuple[NodeView, ...], float]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import onnxlab
 from onnxlab.errors import RunStopped
-from onnxlab.execution.numba.plan import checkpoints
+from onnxlab.execution.numba.plan import checkpoints, plan
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
@@ -28,7 +28,7 @@ begun = []  # first records of the runs that take checkpoints
 def noting_everything():
     """Every run is worth it, before every step a state may be noted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "_WORTH", 0)
+        patch.setattr("onnxlab.execution.numba.plan.plan._LONG", 0)
         patch.setattr(checkpoints, "_SPANS", 1000)
         patch.setattr(checkpoints, "_SHARE", 1e9)
         before = checkpoints.ResumedRun.begin
@@ -266,8 +266,8 @@ def test_a_run_that_was_stopped_leaves_the_notes_of_before(edited, monkeypatch):
     edited.weigh("q", rng)
     edited.check()
     edited.weigh("narrow", rng)
-    (pasts,) = {region._packed.shared.pasts for region in regions(edited.runner)}
-    before = list(pasts._kept.values())
+    (pasts, *_) = [region._packed.shared.pasts for region in regions(edited.runner)]
+    before = list(pasts.values())
 
     def stop(self, record, arena, outputs):
         raise RunStopped("stopped")
@@ -276,10 +276,40 @@ def test_a_run_that_was_stopped_leaves_the_notes_of_before(edited, monkeypatch):
         patch.setattr(checkpoints.ResumedRun, "passed", stop)
         with pytest.raises(RunStopped):
             edited.runner.run(edited.feeds, keep=False)
-    assert list(pasts._kept.values()) == before
+    assert list(pasts.values()) == before
     edited.weigh("deep", rng)
     assert edited.check()[0] > 0
     assert pasts.nbytes <= checkpoints._LEAST
+
+
+def test_a_run_after_an_edit_takes_over_the_memory_of_the_runs_before(edited, monkeypatch):
+    rng, new = np.random.default_rng(10), []
+    frame = plan.PlanFrame.__init__
+    monkeypatch.setattr(plan.PlanFrame, "__init__", lambda self, *args: (new.append(args), frame(self, *args))[1])
+    for name in ("q", "deep", "wide"):
+        edited.weigh(name, rng)
+        edited.graph.undo()
+        edited.graph.redo()
+        edited.runner.run(edited.feeds, keep=False)
+    assert not new
+    edited.check()
+    assert len(new) == 1, "a fresh provider has none to take over"
+
+
+def test_inputs_that_are_kept_anyway_are_not_copied_again(edited):
+    rng, (name,) = np.random.default_rng(11), edited.feeds
+    edited.runner.run(edited.feeds, keep="border")
+    edited.weigh("q", rng)
+    edited.runner.run(edited.feeds, keep="border")
+    (pasts, *_) = [region._packed.shared.pasts for region in regions(edited.runner)]
+    held = {id(array) for past in pasts.values() for array in past.inputs}
+    stored = edited.runner.value(name)
+    assert id(stored) in held
+    assert stored is not edited.feeds[name]
+    assert not stored.flags.writeable
+    edited.feeds[name] *= 2  # of the caller alone
+    edited.weigh("q", rng)
+    assert edited.check() == [0]
 
 
 def regions(runner):
