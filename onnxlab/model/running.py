@@ -133,16 +133,15 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.run({"image": image}, outputs=["logits", "stem/relu_out"])["logits"].shape
             (1, 10)
         """
-        if limits is not None or seed is not None:
+        if not (limits is None is seed is progress):
             expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
             seed = expect(seed, (int, type(None)), "seed", "a number, or None")
-        threads = threads if type(threads) is int else expect(threads, int, "threads", "a number")
-        if progress is not None:
-            expect(progress, (Callable, bool), "progress", _PROGRESS)  # type: ignore[arg-type]
+            expect(progress, (Callable, bool, type(None)), "progress", _PROGRESS)  # type: ignore[arg-type]
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
                                 seed=seed, strict=strict, exact=exact)  # fmt: skip
+        threads = threads if type(threads) is int else expect(threads, int, "threads", "a number")
         feeds, names, runner = self._by_name(feeds), self._by_name(outputs), self._runner or self.runner
         if exact:
             return runner.run(feeds, names, limits=limits, progress=progress, seed=seed, strict=strict)

@@ -85,7 +85,7 @@ def test_one_function_says_what_an_edit_leaves_valid() -> None:
 
 def test_runs_are_told_apart_by_one_key() -> None:
     assert {file for file, _ in calls("run_key")} == {"run/runner.py"}
-    assert RunKey._fields == ("version", "feeds", "signature", "outputs"), "providers and threads have programs each"
+    assert RunKey._fields == ("version", "signature", "outputs"), "providers and threads have programs each"
 
 
 def test_execution_grows_no_further() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,8 +30,8 @@ class LastRun:
     fed: Sequence[Any]
     names: Sequence[str]
     made: Sequence[Any]
-    looks: int = 0
-    held: int = 0
+    looks: int = field(default=0, init=False)  # the class's, until it is counted: runs of microseconds are noted too
+    held: int = field(default=0, init=False)
 
     @cached_property
     def known(self) -> dict[str, Any]:

@@ -48,8 +48,7 @@ class NumpyProvider(Provider):
             UnsupportedOperatorError: a node has neither kernel nor body.
             RunError: a node lacks an attribute or input that its operator requires.
         """
-        scope: ScopeCompiler = view.scope
-        steps = [_read(_lean(_step(node, scope), view), node, view) for node in paced(part.nodes)]
+        steps = [_read(_lean(_step(node, view.scope), view), node, view) for node in paced(part.nodes)]
         return steps if view.keep or len(steps) == 1 else held_wide(steps, part.nodes, part, view)
 
     def check(self, part: Part, view: PartitionView) -> None:
@@ -58,11 +57,9 @@ class NumpyProvider(Provider):
             _step(node, view.scope)
 
     def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
-        if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:
-            return True
-        schema = schema_of(node, scope)
-        by_schema = schema is not None and schema.has_function
-        return by_schema or _is_gradient(node) or _kernel(node, schema, scope) is not None
+        schema, functions = schema_of(node, scope), scope.compiler.snapshot.functions
+        has_body = (node.domain, node.op_type, node.overload) in functions or (schema and schema.has_function)
+        return bool(has_body) or _is_gradient(node) or _kernel(node, schema, scope) is not None
 
 
 def operator(node: NodeView) -> str:
@@ -151,11 +148,9 @@ def _array(value: Any) -> Any:
 
 def _keywords(schema: Schema | None, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of a kernel: the operator's attributes, defaults where the node sets none."""
-    if schema is None:
-        return dict(attributes)
-    keywords = _defaults(schema)
-    keywords.update((name, value) for name, value in attributes.items() if name in schema.attributes)
-    return keywords
+    known = attributes if schema is None else schema.attributes
+    defaults = {} if schema is None else _defaults(schema)
+    return defaults | {name: value for name, value in attributes.items() if name in known}
 
 
 def _defaults(schema: Schema) -> dict[str, Any]:

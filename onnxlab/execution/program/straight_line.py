@@ -37,11 +37,13 @@ class Line(NamedTuple):
         call: the callable.
         context: `context(captured, left)` makes the first argument of the step's own call, where that takes a context.
             If `call` is another callable, it returns None where the step's own call with a context is needed.
+        is_known: whether the results are known to be small arrays, or lists of few items, as many as the step has.
     """
 
     instruction: Instruction
     call: Callable[..., Any]
     context: Callable[[tuple[Any, ...], list[int]], Any] | None = None
+    is_known: bool = False
 
 
 def straight_line(
@@ -59,7 +61,7 @@ def straight_line(
     known: dict[str, Any] = {
         "own": own,
         "array": np.ndarray,
-        "small": _small,
+        "small": small,
         "check": _check,
         "only": _only,
         "all_of": _all_of,
@@ -105,9 +107,8 @@ def _written(number: int, line: Line, name: Callable[[int], str], most: int) -> 
     """The text of a step."""
     instruction = line.instruction
     arguments = [*map(name, instruction.reads[: instruction.arity])]
-    text = []
-    if instruction.step.size is not None and instruction.quick is None:
-        text.append(f"    check(s{number}({', '.join(arguments)}))")
+    is_asked = instruction.step.size is not None and instruction.quick is None and not line.is_known
+    text = [f"    check(s{number}({', '.join(arguments)}))"] if is_asked else []
     inputs, again = ", ".join(arguments), ""
     if line.context is not None:
         captured = _listed(map(name, instruction.reads[instruction.arity :]))
@@ -120,18 +121,20 @@ def _written(number: int, line: Line, name: Callable[[int], str], most: int) -> 
     several = len(results) > 1
     value = "results" if several else f"v{results[0]}" if results and results[0] > 0 else "unread"
     text.append(f"    {value} = c{number}({inputs})")
+    looked_at = (f"all_of({{}}, {len(results)}, {of_part})" if several else f"only({{}}, {of_part}, {most})").format
     if again:
-        text.append(f"    if {value} is None: {value} = {again}")
+        text.append(f"    if {value} is None: {value} = {looked_at(again) if line.is_known else again}")
+    if line.is_known:
+        return [*text, f"    {_listed(f'v{slot}' for slot in results)} = results"] if several else text
     if not several:
-        return [*text, f"    if type({value}) is not array or {value}.nbytes > {most}: "
-                       f"{value} = only({value}, {of_part}, {most})"]  # fmt: skip
-    text.append(f"    results = all_of(results, {len(results)}, {of_part})")
+        return [*text, f"    if type({value}) is not array or {value}.nbytes > {most}: {value} = {looked_at(value)}"]
+    text.append(f"    results = {looked_at(value)}")
     for place, slot in enumerate(results):
         if slot > 0:
-            text.append(f"    v{slot} = results[{place}]")
-            text.append(
-                f"    if type(v{slot}) is not array or v{slot}.nbytes > {most}: v{slot} = small(v{slot}, {most})"
-            )
+            text += [
+                f"    v{slot} = results[{place}]",
+                f"    if type(v{slot}) is not array or v{slot}.nbytes > {most}: v{slot} = small(v{slot}, {most})",
+            ]
     return text
 
 
@@ -140,7 +143,7 @@ def _check(nbytes: int) -> None:
         raise LimitError("this is no short run")
 
 
-def _small(value: Any, most: int) -> Any:
+def small(value: Any, most: int) -> Any:
     """A value as slots hold it. Raises LimitError where it is not small."""
     if isinstance(value, np.generic):  # NumPy's result for arrays of rank 0
         return np.asarray(value)
@@ -155,14 +158,13 @@ def _small(value: Any, most: int) -> Any:
 
 
 def _only(result: Any, of_part: bool, most: int) -> Any:
-    """The only output, out of the result of a step. Raises as `_small`."""
+    """The only output, out of the result of a step. Raises as `small`."""
     listed = isinstance(result, tuple) or (of_part and isinstance(result, list))
-    return _small(result[0] if listed else result, most)
+    return small(result[0] if listed else result, most)
 
 
 def _all_of(results: Any, count: int, of_part: bool) -> Sequence[Any]:
     """Several outputs, out of the result of a step. Raises LimitError where there are fewer."""
     if not (isinstance(results, tuple) or (of_part and isinstance(results, list))) or len(results) < count:
         raise LimitError("outputs are missing")
-    listed: Sequence[Any] = results
-    return listed
+    return results

@@ -9,8 +9,8 @@ and shapes of the values they read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from onnxlab.execution.program.loop_body import loop_body, without
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Run
-from onnxlab.execution.program.straight_line import Function, Line, Output, straight_line
+from onnxlab.execution.program.straight_line import Function, Line, Output, small, straight_line
 from onnxlab.limits import Limits, Repeated, Repetition
 from onnxlab.ops import traits_of
 
@@ -49,12 +49,11 @@ class RunKey(NamedTuple):
 
     Attributes:
         version: of the model.
-        feeds, signature: names, and dtype and shape of each.
+        signature: name, dtype and shape of each feed.
         outputs: names that are asked for; None for the graph's.
     """
 
     version: int
-    feeds: tuple[str, ...]
     signature: tuple[Any, ...]
     outputs: tuple[str, ...] | None
 
@@ -62,11 +61,11 @@ class RunKey(NamedTuple):
 def run_key(version: int, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> RunKey | None:
     """The key of a run, None where a feed is no array."""
     signature: list[Any] = []
-    for array in feeds.values():
+    for name, array in feeds.items():
         if type(array) is not _ARRAY:
             return None
-        signature += array.dtype, array.shape
-    return RunKey._make((version, (*feeds,), (*signature,), None if outputs is None else (*outputs,)))
+        signature += name, array.dtype, array.shape
+    return RunKey._make((version, (*signature,), None if outputs is None else (*outputs,)))
 
 
 class Specialization:
@@ -145,8 +144,7 @@ class Specialization:
         run = self._run or (self._prepared(arrays) if self._possible else None)
         if run is None:
             raise LimitError("this is not known to be a short run")
-        outputs: Sequence[Any] = run(arrays, left)
-        return outputs
+        return run(arrays, left)  # type: ignore[no-any-return]
 
     def _counted(self, arrays: list[Any], is_kept: bool) -> tuple[dict[str, Any], Sequence[Any]]:
         """The result of a run with a budget."""
@@ -169,29 +167,33 @@ class Specialization:
         if sum(array.nbytes for array, other in pairs if array is not other) > _HELD:
             self._possible = False
             return None
-        fed = dict(zip(program.feed_slots, arrays, strict=True))
+        known = dict(zip(program.feed_slots, arrays, strict=True))  # values of which the signature decides the shape
         lines: list[Line] = []
         fresh: list[int] = []
         self._quiet = True
         self._limit = self._threads if self._shares(begin, arrays) else 0
+        most = self._most if self._threads and not self._limit else SMALL
         for instruction, _, _, _, call, _, _ in begin.rows:
-            bound, part, context = None, instruction.step.part, None
-            if part is not None and part.bind is not None and all(read in fed for read in instruction.reads):
-                bound = part.bind(*(fed[read] for read in instruction.reads))
+            part, row, context = instruction.step.part, traits_of(instruction.step.op), None
+            inputs = [known.get(slot, begin.template[slot]) for slot in instruction.reads]
+            is_known = all(value is not None or not slot for slot, value in zip(instruction.reads, inputs, strict=True))
+            bound = part.bind(*inputs) if is_known and part is not None and part.bind is not None else None
             if instruction.step.context:
                 context = partial(_ShortContext, instruction, _short_bodies(program, instruction))
-            row = traits_of(instruction.step.op)
             if bound is not None or row.fresh:
                 fresh.extend(instruction.results)
             self._quiet = self._quiet and (call is not instruction.call or row.quiet)
-            lines.append(Line(instruction, bound or call, context))
+            is_plain = instruction.step.pure and not instruction.step.context and (row.shape == "shapes" or row.fresh)
+            is_known = is_known and not self._is_body and (bound is not None or is_plain)
+            results = _results(instruction, bound or call, inputs, most) if is_known else {}
+            known |= results
+            lines.append(Line(instruction, bound or call, context, bool(results)))
         slots, named = program.output_slots, None
         if not self._is_body:
             named = [Output(name, slot, slot in fresh and slots.count(slot) == 1)
                      for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
             slots = tuple([slot for _, slot in program.border])
-        self._run = straight_line(lines, program.feed_slots, slots, begin.template, named,
-                                  self._most if self._threads and not self._limit else SMALL)  # fmt: skip
+        self._run = straight_line(lines, program.feed_slots, slots, begin.template, named, most)
         return self._run
 
     def _shares(self, begin: FoldedProgram, arrays: Sequence[Any]) -> bool:
@@ -205,6 +207,19 @@ class Specialization:
         return any(array.nbytes > blas.LITTLE for array in fed) or any(
             blas.is_shared(instruction.step, constants[instruction]) for instruction in used
         )
+
+
+def _results(
+    instruction: Instruction, call: Callable[..., Any], inputs: Sequence[Any], most: int
+) -> dict[int, Any]:  # fmt: skip
+    """The results of a step by slot; none where it fails, or one has to be looked at before it is used."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        results = call(*inputs)
+        values = dict(zip(instruction.results, results if len(instruction.results) > 1 else [results], strict=True))
+        # a tuple may hold the only output
+        if min(values) > 0 and all(type(v) in (np.ndarray, list) and small(v, most) is v for v in values.values()):
+            return values
+    return {}
 
 
 def _bodies(instruction: Instruction) -> list[ProgramBody]:
@@ -232,8 +247,7 @@ def _uses_blas(instruction: Instruction, missing: list[ProgramBody] | None = Non
         missing += [body for body in bodies if body.made is None]
     elif None in programs:
         return True
-    uses = [_uses_blas(inner, missing) for program in programs if program for inner in program.instructions]
-    return any(uses)
+    return any([_uses_blas(inner, missing) for program in programs if program for inner in program.instructions])  # noqa: C419 - all are asked
 
 
 class _ShortBody(Lru[Any, Specialization]):

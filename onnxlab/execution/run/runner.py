@@ -104,15 +104,15 @@ class Runner:
         Raises:
             ProviderError: no provider has that name.
         """
-        chosen = usual_names() if providers is None else providers
         try:
-            key = (chosen,) if isinstance(chosen, str) else tuple(chosen), threads, patient
-            programs = self._others.get(key)
+            key: Any = providers if isinstance(providers, str | None) else tuple(providers), threads, patient
+            if (programs := self._others.get(key)) is not None:
+                return programs
         except TypeError:  # not a list, or a provider that is not hashable
-            return self._programs_by(named(chosen, threads), threads, patient)
-        if programs is None:
-            programs = self._others.keep(key, self._programs_by(named(chosen, threads), threads, patient))
-        return programs
+            key = None
+        chosen = named(usual_names() if providers is None else providers, threads)
+        programs = self._programs_by(chosen, threads, patient)
+        return programs if key is None else self._others.keep(key, programs)
 
     def usual(self, threads: int = 1) -> Programs:
         """The programs by the fastest installed providers, which compile in the background; see `compiles`."""

@@ -271,18 +271,25 @@ def one_hot_encoder(
     categories: Sequence[Hashable] = cats_int64s or cats_strings or ()
     count = len(categories)
     places = {category: place for place, category in enumerate(categories)}  # of one that is listed twice, the last
-    rows = np.eye(count + 1, count, dtype=np.float32) if count <= _FEW else None
+    rows = {category: np.eye(1, count, place, np.float32).tobytes() for category, place in places.items()
+            if count <= _FEW}  # fmt: skip
+    unknown = bytes(4 * count) if zeros else None
 
     def encode(x: Array) -> Array:
         values = x
-        if cats_int64s:
+        if cats_int64s and x.dtype != np.int64:
             with np.errstate(all="ignore"):
                 values = x.astype(np.int64)
-        columns = [*map(places.get, values.ravel().tolist(), repeat(count))]
+        items = values.ravel().tolist()
+        if rows:
+            try:
+                memory = bytearray().join(map(rows.get, items, repeat(unknown)))  # type: ignore[arg-type]
+            except TypeError:
+                raise ValueError(_NO_CATEGORY) from None
+            return np.frombuffer(memory, np.float32).reshape(*x.shape, count)
+        columns = [*map(places.get, items, repeat(count))]
         if not zeros and count in columns:
-            raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
-        if rows is not None:
-            return rows.take(columns, axis=0).reshape(*x.shape, count)
+            raise ValueError(_NO_CATEGORY)
         hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is for unknown categories
         hot[range(len(columns)), columns] = 1
         return np.ascontiguousarray(hot[:, :count]).reshape(*x.shape, count)
@@ -291,6 +298,7 @@ def one_hot_encoder(
 
 
 _FEW = 64  # categories whose rows are kept
+_NO_CATEGORY = "X holds a category that is in no list, and zeros=0 forbids it"
 
 
 def _written(value: Any) -> str:
@@ -328,20 +336,21 @@ def dict_vectorizer(
     return np.array([[x.get(key, 0) for key in vocabulary]], sample.dtype)
 
 
-@kernel("ZipMap", domain=DOMAIN)
+@kernel("ZipMap", domain=DOMAIN, bound=True)
 def zip_map(
-    x: Array, classlabels_int64s: Sequence[int] | None = None, classlabels_strings: Sequence[str] | None = None
-) -> list[dict[Any, float]]:
-    """A map {label: score} for every row.
-
-    Raises:
-        ValueError: there are not as many labels as columns.
-    """
+    classlabels_int64s: Sequence[int] | None = None, classlabels_strings: Sequence[str] | None = None
+) -> Callable[[Array], list[dict[Any, float]]]:
+    """A map {label: score} for every row."""
     keys: Sequence[Any] = classlabels_strings or classlabels_int64s or ()
-    matrix = x.reshape(1, -1) if x.ndim == 1 else x
-    if len(keys) != matrix.shape[1]:
-        raise ValueError(f"X has shape {x.shape}: {len(keys)} class labels need as many columns")
-    return [*map(dict, map(zip, repeat(keys), matrix.tolist()))]
+    count, labels = len(keys), repeat(keys)
+
+    def zipped(x: Array) -> list[dict[Any, float]]:
+        matrix = x.reshape(1, -1) if x.ndim == 1 else x
+        if count != matrix.shape[1]:
+            raise ValueError(f"X has shape {x.shape}: {count} class labels need as many columns")
+        return [*map(dict, map(zip, labels, matrix.tolist()))]
+
+    return zipped
 
 
 @kernel("ArrayFeatureExtractor", domain=DOMAIN)
@@ -504,13 +513,17 @@ def _one_hot_encoder_bytes(attributes: Mapping[str, Any], x: Any) -> int:
 
 
 traits("Binarizer FeatureVectorizer", OpTraits(category="elementwise", shape="shapes", flops=1), "ai.onnx.ml")
-traits("CategoryMapper Imputer", OpTraits(category="elementwise", shape="shapes", flops=1, quiet=True), "ai.onnx.ml")
+traits(
+    "CategoryMapper Imputer",
+    OpTraits(category="elementwise", shape="shapes", flops=1, quiet=True, fresh=True),
+    "ai.onnx.ml",
+)
 traits("CastMap DictVectorizer", OpTraits(category="sequence", shape="other", flops=1), "ai.onnx.ml")
-traits("LabelEncoder", OpTraits(category="text", shape="shapes", flops=1, quiet=True), "ai.onnx.ml")
+traits("LabelEncoder", OpTraits(category="text", shape="shapes", flops=1, quiet=True, fresh=True), "ai.onnx.ml")
 traits("Normalizer Scaler", OpTraits(category="normalization", shape="shapes", flops=1), "ai.onnx.ml")
 traits(
     "OneHotEncoder",
-    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_one_hot_encoder_bytes, quiet=True),
+    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_one_hot_encoder_bytes, quiet=True, fresh=True),
     "ai.onnx.ml",
 )
 traits("ZipMap", OpTraits(category="sequence", shape="other", flops=1, quiet=True, fresh=True), "ai.onnx.ml")

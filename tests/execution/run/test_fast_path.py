@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import FeedError, RunError
-from onnxlab.execution.numba.region.bound_plans import ShortPlan
+from onnxlab.execution.numba.region import bound_plans
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.ops.onnx.tensor.string import string_concat
 from tests.execution.support.internals import specialized_of
@@ -101,7 +101,8 @@ def test_a_bound_plan_takes_any_arrays_and_gives_away_its_own_copies():
         for name in names:
             np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
     calls = straight(both.hot)._run.__globals__
-    assert any(isinstance(call, ShortPlan) for call in calls.values()), "the region was bound"
+    modules = {getattr(call, "__module__", "") for call in calls.values()}
+    assert bound_plans.__name__ in modules, "the region was bound"
 
 
 def test_bound_plans_run_in_many_threads():
@@ -121,6 +122,39 @@ def test_bound_plans_run_in_many_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("zeros", [0, 1])
+def test_a_region_behind_words_is_bound_and_its_maps_are_fresh(zeros):
+    words = ["red", "green", "blue"]
+    recipe, rng = Recipe(), np.random.default_rng(6)
+    hot = recipe.node("OneHotEncoder", recipe.input("x", np.array(["red"] * 3, object)), domain="ai.onnx.ml",
+                      cats_strings=words, zeros=zeros)  # fmt: skip
+    scores = recipe.node("MatMul", hot, recipe.constant(rng.standard_normal((3, 2), dtype=np.float32)))
+    maps = recipe.node("ZipMap", recipe.node("Exp", scores), domain="ai.onnx.ml", classlabels_strings=["no", "yes"])
+    both = Both(recipe.model(hot, maps, infer=False))
+    results = [both.run({"x": np.array(words, object)[rng.integers(0, 3, 3)]}) for _ in range(6)]
+    for ours, theirs in results:
+        assert ours[hot].tolist() == theirs[hot].tolist()
+        for got, expected in zip(ours[maps], theirs[maps], strict=True):
+            assert got == pytest.approx(expected, rel=1e-5)
+            got.clear()
+    calls = straight(both.hot)._run.__globals__.values()
+    assert bound_plans.__name__ in {getattr(call, "__module__", "") for call in calls}, "the region was bound"
+    feeds = {"x": np.array(["red", "pink", "blue"], object)}
+    if zeros:
+        assert both.hot.run(feeds, keep=False)[hot].sum() == 2
+    else:
+        with pytest.raises(RunError, match="a category that is in no list"):
+            both.hot.run(feeds, keep=False)
+
+
+def test_the_first_of_several_outputs_stays_the_only_one():
+    run = runner("g (float[2, 4] x, float[4] w) => (float[2, 4] y) { y = LayerNormalization (x, w) }")
+    for number in range(1, 6):
+        results = run.run({"x": np.eye(2, 4, dtype=np.float32) * number, "w": np.ones(4, np.float32)}, keep=False)
+        assert results["y"].shape == (2, 4)
+    assert straight(run)._run is not None
 
 
 def test_indices_beyond_an_axis_are_left_to_numpy():
@@ -155,7 +189,7 @@ def test_the_second_run_is_ready():
         results = run.run(rows_of_two(rows), keep=False)
         assert results["z"].tolist() == [[9, 9]] * rows
     assert run.run(rows_of_two(3), ["y"], keep=False).keys() == {"y"}
-    keys = {(key.signature[1][0], key.outputs) for key in specialized_of(run)}
+    keys = {(key.signature[2][0], key.outputs) for key in specialized_of(run)}
     assert keys == {(3, None), (1, None), (0, None), (3, ("y",))}
 
 

@@ -54,42 +54,38 @@ class _Bound:
         self.moves: Array = self.call
 
 
-class ShortPlan:
-    """A plan whose frames are bound to outputs; may be called from many threads at once. See `short_plan`."""
+def short_plan(plan: Plan, threads: int) -> Callable[..., Any] | None:
+    """A plan whose frames are bound to outputs, None where it takes long, or has large or constant outputs.
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._fault = plan.fault
-        self._idle: list[_Bound] = []
+    It may be called from many threads at once, and returns the only output, or a list of all; None where an index was
+    beyond its axis.
+    """
+    is_brief = plan.nanoseconds <= (_SHORT if threads == 1 else _ALONE) and sum(map(allocated, plan.outputs)) <= _LITTLE
+    if not is_brief or not all(isinstance(output, tuple) for output in plan.outputs):
+        return None
+    reads, fault, idle, single = plan.reads, plan.fault, list[_Bound](), len(plan.outputs) == 1
 
-    def __call__(self, *arrays: Array) -> Any:
-        """The only output, or a list of all; None where an index was beyond its axis."""
+    def call(*arrays: Array) -> Any:
         try:
-            bound = self._idle.pop()
+            bound = idle.pop()
         except IndexError:
-            bound = _Bound(self._plan, {})
-        frame, outputs = bound.frame, bound.outputs
+            bound = _Bound(plan, {})
+        words = bound.frame.words
         for array in arrays:
             if not array.flags.carray:
                 arrays = tuple(plain(arrays))
                 break
-        for word, offset, number in self._plan.reads:
-            frame.words[word] = address(arrays[number]) + offset
-        if self._fault >= 0:
-            frame.arena[self._fault] = 0
+        for word, offset, number in reads:
+            words[word] = address(arrays[number]) + offset
+        if fault >= 0:
+            bound.frame.arena[fault] = 0
         bound.run()
-        result = outputs[0].copy() if len(outputs) == 1 else [*map(_copy, outputs)]
-        failed = self._fault >= 0 and frame.arena[self._fault]
-        self._idle.append(bound)
+        result = bound.outputs[0].copy() if single else [*map(_copy, bound.outputs)]
+        failed = fault >= 0 and bound.frame.arena[fault]
+        idle.append(bound)
         return None if failed else result
 
-
-def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
-    """A plan as a ShortPlan, None where it takes long, or has large or constant outputs."""
-    if plan.nanoseconds > (_SHORT if threads == 1 else _ALONE):
-        return None
-    small = sum(map(allocated, plan.outputs)) <= _LITTLE
-    return ShortPlan(plan) if small and all(isinstance(output, tuple) for output in plan.outputs) else None
+    return call
 
 
 class LoopPlan:

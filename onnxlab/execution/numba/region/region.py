@@ -24,7 +24,7 @@ from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
-from onnxlab.execution.numba.region.bound_plans import ShortPlan, loop_plan, short_plan
+from onnxlab.execution.numba.region.bound_plans import loop_plan, short_plan
 from onnxlab.execution.numba.region.fallback import NodeFallback
 from onnxlab.execution.numba.region.inner_values import InnerValues, places_of, steps_of
 from onnxlab.execution.numba.rules import registry
@@ -185,7 +185,7 @@ class Region:
             return None
         return results[0] if len(results) == 1 else results
 
-    def bound(self, *arrays: Any) -> ShortPlan | None:
+    def bound(self, *arrays: Any) -> Callable[..., Any] | None:
         """A call for arrays of these shapes without looking up the plan; None where there is none yet.
 
         Returns None too where the plan depends on values, takes long or has large outputs.

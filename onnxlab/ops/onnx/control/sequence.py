@@ -285,9 +285,9 @@ def optional_has_element_rule(ctx: InferContext, attributes: Attributes, x: Mayb
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits(
-    "ConcatFromSequence SequenceEmpty SequenceErase SequenceInsert SplitToSequence",
-    OpTraits(category="sequence", shape="other", flops=1),
-)
+traits("ConcatFromSequence SplitToSequence", OpTraits(category="sequence", shape="other", flops=1))
 traits("Optional OptionalGetElement OptionalHasElement", OpTraits(category="control", shape="other", flops=1))
-traits("SequenceAt SequenceConstruct SequenceLength", OpTraits(category="sequence", shape="other", flops=1, quiet=True))
+traits(
+    "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength",
+    OpTraits(category="sequence", shape="other", flops=1, quiet=True),
+)

@@ -19,6 +19,7 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.tensor.ngrams import GramTree, columns_of
@@ -192,7 +193,7 @@ def tf_idf_vectorizer(
     Mode TFIDF multiplies the counts by the weights; IDF takes the weight of each n-gram that occurs.
     """
     pool = pool_strings if pool_strings is not None else pool_int64s or ()
-    width = max(ngram_indexes, default=-1) + 1
+    width = _width(ngram_indexes)
     tree = GramTree(columns_of(pool, ngram_counts, ngram_indexes), width)
     weight = None if mode == "TF" else _weights(width, ngram_indexes, weights)
     large = weight is not None and not np.abs(weight).max(initial=0) < _LARGE
@@ -213,6 +214,11 @@ def tf_idf_vectorizer(
         return numbers.reshape(*x.shape[:-1], width)
 
     return vectorize
+
+
+def _width(indexes: Sequence[int] | None) -> int:
+    """The number of columns of n-grams at these indexes."""
+    return max(indexes or (), default=-1) + 1
 
 
 _LARGE = 1e20
@@ -249,11 +255,14 @@ def _string_split_bytes(attributes: Mapping[str, Any], x: Any) -> int:
 
 def _tf_idf_bytes(attributes: Mapping[str, Any], x: Any) -> int:
     rows = len(x) if x.ndim > 1 else 1
-    return int(rows * (max(attributes.get("ngram_indexes") or (0,)) + 1) * 4)
+    return rows * remembered(_width, attributes.get("ngram_indexes")) * 4
 
 
-traits("RegexFullMatch", OpTraits(category="text", shape="shapes", flops=1, quiet=True))
-traits("StringConcat", OpTraits(category="text", shape="shapes", flops=1, out_bytes=broadcast, quiet=True))
+traits("RegexFullMatch", OpTraits(category="text", shape="shapes", flops=1, quiet=True, fresh=True))
+traits("StringConcat", OpTraits(category="text", shape="shapes", flops=1, out_bytes=broadcast, quiet=True, fresh=True))
 traits("StringNormalizer", OpTraits(category="text", shape="data", flops=1, quiet=True))
 traits("StringSplit", OpTraits(category="text", shape="data", flops=1, out_bytes=_string_split_bytes, quiet=True))
-traits("TfIdfVectorizer", OpTraits(category="text", shape="shapes", flops=1, out_bytes=_tf_idf_bytes, quiet=True))
+traits(
+    "TfIdfVectorizer",
+    OpTraits(category="text", shape="shapes", flops=1, out_bytes=_tf_idf_bytes, quiet=True, fresh=True),
+)
