@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -110,24 +110,24 @@ class LoopBody:
         for place in self.lasts:
             outputs[place] = outputs[place][-1].copy()
         for item in self.growth:
-            items = item.joined(outputs[item.output])
-            context.reserve(items.nbytes + feeds[item.place].nbytes, "the values that the loop carries")
-            outputs[item.output] = item.append(feeds[item.place], items, outputs[item.output][0])
+            value, stacked = feeds[item.place], outputs[item.output]
+            outputs[item.output] = items = item.joined(stacked)
+            # What is appended to an empty value is all that there is, and takes no second array.
+            only = not value.size and value.dtype == items.dtype
+            if not (only and item.append(value, stacked[0]).shape == stacked.shape[1:]):
+                context.reserve(items.nbytes + value.nbytes, "the values that the loop carries")
+                outputs[item.output] = item.append(value, items, stacked[0])
         return iterations, outputs
 
 
 def loop_body(program: Program | None, repetition: Repetition, growth: Sequence[LoopGrowth]) -> LoopBody | None:
     """The loop over a body's program, None where the program is not one part or has not run."""
-    if program is None:
+    if program is None or (folded := constant_folding.known_fold(program)) is None:
         return None
     notes = program.notes.setdefault(_NOTE, {})
     if repetition not in notes:
-        folded = constant_folding.known_fold(program)
-        if folded is None:
-            return None
         notes[repetition] = _matched(program, folded, _shortened(repetition, growth), growth)
-    match: LoopBody | None = notes[repetition]
-    return match
+    return cast("LoopBody | None", notes[repetition])
 
 
 def _matched(

@@ -11,6 +11,7 @@ import onnxlab
 from onnxlab.errors import RunError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.numba.provider import NumbaProvider
+from onnxlab.limits import Limits
 from tests.execution.support.internals import plans_of, programs_of
 from tests.execution.support.regions import Both
 from tests.support.oracle import oracle
@@ -256,3 +257,19 @@ def test_lists_of_loops_are_seen_inside_of_them():
     assert len(rows) == 3
     np.testing.assert_allclose(lists[-1], plain["rows"], rtol=1e-6)
     np.testing.assert_allclose(model.run(feeds, exact=True)["rows"], plain["rows"], rtol=1e-6)
+
+
+def test_what_is_appended_to_an_empty_value_takes_no_second_array():
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[N] x, int64 n, float[B] begin) => (float[M] y) {
+      c = Constant<value = bool {1}> ()
+      y = Loop (n, c, begin) <body = b (int64 i, bool d, float[K] a) => (bool e, float[L] r) {
+        e = Identity(d) t = Exp(x) q = Add(t, t) r = Concat<axis = 0>(a, q) }> }"""
+    both = Both(onnx.parser.parse_model(text))
+    rng = np.random.default_rng(2)
+    feeds = {"x": rng.standard_normal(1000, np.float32), "n": np.array(500), "begin": np.zeros(0, np.float32)}
+    for _ in range(3):
+        expected, _ = both.run(feeds)
+    limits = Limits(bytes=int(1.1 * expected["y"].nbytes))
+    np.testing.assert_array_equal(both.hot.run(feeds, keep=False, limits=limits)["y"], expected["y"])
+    with pytest.raises(RunError, match="the values that the loop carries needs"):
+        both.hot.run(feeds | {"begin": np.zeros(9, np.float32)}, keep=False, limits=limits)
