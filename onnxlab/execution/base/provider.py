@@ -160,8 +160,7 @@ class PartitionView:
 
     Attributes:
         nodes: in topological order; a node's own bodies are its provider's business (`reads` tells what they capture).
-        visible: names that must be readable afterwards: outputs asked for, and all values when values are kept.
-        keep: whether values are kept: a step may then run again after an edit, without the steps before it.
+        visible: names that must be readable afterwards: outputs asked for.
         opsets: {domain: version} imported by the graph or function.
         constant: the array of an initializer that nothing overrides, None for any other name.
         fact: what inference knows of a name.
@@ -182,7 +181,6 @@ class PartitionView:
     stored: Mapping[str, LazyTensor] = field(default_factory=dict)
     refusals: dict[int, str] = field(default_factory=dict)
     scope: Any = None
-    keep: bool = False
     notes: dict[Any, Any] = field(default_factory=dict)
     written: Any = None
 

@@ -1,8 +1,7 @@
 """Values that stay: the arrays of the last run, and which of them an edit or other inputs made stale.
 
-A node is run again where it was changed, or where something that it reads came out as another value than before: values
-whose nodes are to be run again in any case are dirty. No state is changed in place: a run
-works on the state it began with and merges the values it made, unless the model or the state changed meanwhile.
+No state is changed in place: a run works on the state it began with and merges the values it made, unless the model or
+the state changed meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from onnxlab.execution.base.array_memory import at_most, freeze, same, total
 from onnxlab.execution.base.dependents import Dependents
@@ -22,6 +21,8 @@ from onnxlab.garbage_collection import about_to_hold
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import available_memory
+
+K = TypeVar("K")
 
 SHARE_OF_MEMORY = 0.4
 """Default share of the available memory that kept values may take."""
@@ -33,17 +34,15 @@ class StoreState:
 
     Attributes:
         arrays: read-only arrays, lists and dicts.
-        seconds: time that making each value took.
-        dirty: values whose node was changed, or reads what is another value than when it ran.
-        stale: values that depend on dirty or changed values; includes `dirty`.
+        fed: values of the last run that were fed.
+        stale: values whose node was changed, or that depend on such values.
         generation: counts changes of state.
         held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
         has_run: whether the values are those of a run.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
-    seconds: Mapping[int, float] = field(default_factory=dict)
-    dirty: frozenset[int] = frozenset()
+    fed: frozenset[int] = frozenset()
     stale: frozenset[int] = frozenset()
     generation: int = 0
     held: int = 0
@@ -52,6 +51,25 @@ class StoreState:
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
         return value in self.arrays and value not in self.stale
+
+    def after(self, fed: Mapping[int, Any], made: Mapping[int, Any], stale: frozenset[int], budget: int) -> StoreState:
+        """The state after a run that keeps all values, with what other runs left as far as there is room.
+
+        Args:
+            fed, made: what the run was fed and what it made, None where there was no room; inputs stay in any case.
+            stale: the values that were stale when the run began.
+        """
+        kept = {value: array for value, array in made.items() if array is not None}
+        freeze((*fed.values(), *kept.values()))
+        arrays = {value: array for value, array in self.arrays.items() if value not in made} | {**fed, **kept}
+        held = self.held + at_most(fed.values()) + at_most(kept.values())
+        if held > budget and (held := total(arrays.values())) > budget:
+            arrays = {**dict(_last_of(kept, budget - total(fed.values()))), **fed}
+            held = total(arrays.values())
+        return replace(
+            self, arrays=arrays, fed=frozenset(fed), stale=stale - (made.keys() | fed.keys()),
+            generation=self.generation + 1, held=held, has_run=True,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -207,33 +225,26 @@ class ValueStore:
         renewed = (run.computed() & stale) - known.keys() if stale else frozenset[int]()
         arrays = {value: array for value, array in state.arrays.items() if not (value in gone or value in renewed)}
         arrays.update(known)
-        readers = self.dependents.direct(renewed.union(known.keys() - equal)) & stale if stale else frozenset[int]()
-        done = known.keys() | renewed
         return replace(
-            state, arrays=arrays, dirty=(state.dirty | readers) - done, stale=stale - done,
+            state, arrays=arrays, fed=frozenset(fed), stale=stale - (known.keys() | renewed),
             generation=state.generation + 1, held=total(arrays.values()), has_run=True,
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
         graph, arrays = self._graph, dict(state.arrays)
         nodes = graph.main.order() if -1 in marks.edited else [node for node in marks.edited if node in graph.nodes]
-        dirty = marks.pinned.union(value for node in nodes for value in graph.nodes[node].outputs if value)
+        edited = marks.pinned.union(value for node in nodes for value in graph.nodes[node].outputs if value)
         replaced = {value for value in marks.changed if self._is_replaced(value, state)}
         for value in replaced.union(value for value in marks.changed if value not in graph.values):
             arrays.pop(value, None)
-        stale = self.dependents.of(dirty | replaced).union(dirty)
-        # Constant nodes and pins do not run: a run may not see that they changed
-        dirty = dirty | self.dependents.direct(replaced.union(value for value in dirty if value not in state.seconds))
-        return replace(
-            state, arrays=arrays, dirty=state.dirty | dirty, stale=state.stale | stale if state.stale else stale,
-            generation=state.generation + 1,
-        )  # fmt: skip
+        stale = state.stale.union(self.dependents.of(edited | replaced), edited)
+        return replace(state, arrays=arrays, stale=stale, generation=state.generation + 1)
 
     def _is_replaced(self, value: int, state: StoreState) -> bool:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
         is_source = record is not None and record.producer is None
-        return is_source and (value in state.seconds or self._graph.values[value].initializer is not None)
+        return is_source and (value not in state.fed or self._graph.values[value].initializer is not None)
 
     def invalidate_all(self) -> None:
         """Mark every node as changed, because operators were registered or replaced."""
@@ -343,7 +354,7 @@ class ValueStore:
             self._marks, self._later = Marks(), Marks()
 
 
-def _last_of(values: Mapping[str, Any], room: int) -> Iterator[tuple[str, Any]]:
+def _last_of(values: Mapping[K, Any], room: int) -> Iterator[tuple[K, Any]]:
     """The values that fit into `room` bytes, beginning with the last."""
     for name in reversed([*values]):
         room -= at_most((values[name],))

@@ -49,7 +49,7 @@ class NumpyProvider(Provider):
             RunError: a node lacks an attribute or input that its operator requires.
         """
         steps = [_read(_lean(_step(node, view.scope), view), node, view) for node in paced(part.nodes)]
-        return steps if view.keep or len(steps) == 1 else held_wide(steps, part.nodes, part, view)
+        return steps if len(steps) == 1 else held_wide(steps, part.nodes, part, view)
 
     def check(self, part: Part, view: PartitionView) -> None:
         """Raise the errors of `compile`, in much less time where the nodes were compiled before."""
@@ -213,11 +213,10 @@ def _unused(*arrays: Any) -> Any:
 def _lean(step: Step, view: PartitionView) -> Step:
     """The step without what inference knows to be of no use: a size estimate, or the reuse of small buffers.
 
-    The estimate is of no use where outputs are small, or as large as an input. Where values are kept, it stays, since
-    the facts may change before the step runs again; and no buffer is reused.
+    The estimate is of no use where outputs are small, or as large as an input.
     """
-    if view.keep or (step.size is None and step.into is None):
-        return step if step.into is None else replace(step, into=None)
+    if step.size is None and step.into is None:
+        return step
     inputs, outputs = ([view.fact(name) for name in names if name] for names in (step.inputs, step.outputs))
     nbytes = view.fact(next(iter(step.outputs), "")).nbytes()
     into = None if isinstance(nbytes, int) and nbytes <= buffer_reuse.SMALL else step.into

@@ -8,8 +8,8 @@ Files:
                         compiled and judged again.
     carried_programs    Programs after an edit: of an earlier program, only the steps and parts that the edit touched
                         are compiled anew.
-    carry               Carry-over after an edit: one comparison of two snapshots, by which `carry` judges all
-                        artifacts of the first.
+    carry               The difference of two snapshots, by which what was made of the first is carried over to the
+                        second.
     compiler            Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers,
                         assembled.
     decided_branches    Branches that the shapes of the feeds decide: they are compiled as if they stood outside.

@@ -14,7 +14,6 @@ from typing import Any
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.tier import Tier
-from onnxlab.execution.planning.carried_programs import carried, remember
 from onnxlab.execution.planning.compiler import Compiler, Key
 from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Program
@@ -80,13 +79,12 @@ class FallbackPrograms:
         """
         instead = max(self.tier.took.get((self._others, key), 0.0), _LITTLE * self.tier.instead.get((None, key), 0.0))
         slow = not self.slow.isdisjoint(compiler.providers)
-        program = carried(compiler, key)
-        if program is not None:
+        if (program := compiler.carried(key)) is not None:
             return program
         if not slow or self.tier.is_quick((compiler.providers, key), instead):
             return self._timed(compiler, key)
         fallback = self.compiler(compiler)
-        program = carried(fallback, key) or self._timed(fallback, key)
+        program = fallback.carried(key) or self._timed(fallback, key)
 
         def make() -> None:
             if current():
@@ -96,7 +94,7 @@ class FallbackPrograms:
                 finally:
                     if current() and key in compiler.programs:  # else it may be made from facts of a later model
                         compiler.programs[key] = compiled
-                        compiler.steps.programs.pop((fallback.providers, key), None)
+                        compiler.steps.drop((*key, fallback.providers))
 
         program.notes[_NOTE] = True
         compiler.programs[key] = program  # before the job, which replaces it
@@ -117,6 +115,4 @@ class FallbackPrograms:
 
     def _timed(self, compiler: Compiler, key: Key) -> Program:
         with no_collection(before=not background.is_here()):  # a full collection stops all threads for 100 ms and more
-            program = self.tier.timed((compiler.providers, key), lambda: compiler.program(*key))
-        remember(compiler, key, program)
-        return program
+            return self.tier.timed((compiler.providers, key), lambda: compiler.program(*key))

@@ -8,32 +8,29 @@ facts are the same, changed initializers have the same shape and dtype as before
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import PartitionView, Step
-from onnxlab.execution.planning.carry import Carried, SnapshotDiff, carry
+from onnxlab.execution.planning.carried_programs import carried
+from onnxlab.execution.planning.carry import SnapshotDiff, difference
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.scope_names import ScopeNames
+from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 
 _KEPT = 4  # partitions remembered per graph; each holds the constants of its snapshot
 
 
 class StepCache:
-    """Steps, partitions and programs of earlier snapshots of a graph, so that a plan after an edit costs little.
-
-    Attributes:
-        programs: the newest programs of the main graph (see `carried_programs`).
-    """
+    """Steps, partitions and programs of earlier snapshots of a graph, so that a plan after an edit costs little."""
 
     def __init__(self) -> None:
         self._steps: dict[int, tuple[NodeView, Step]] = {}
         self._partitions: Lru[Any, CachedPartition] = Lru("partitions", _KEPT)
-        self.programs: Lru[Any, Any] = Lru("programs of earlier versions", _KEPT)
 
     def get(self, node: NodeView) -> Step | None:
         """The step compiled for this very view of a node, None where there is none."""
@@ -50,34 +47,51 @@ class StepCache:
 
     def forget(self) -> None:
         """Drop programs, whose parts refer to a compiler, when none will be asked for any more."""
-        self.programs.clear()
+        for partition in list(self._partitions.values()):
+            partition.program = None
 
-    def partition(self, scope: ScopeNames, key: Any) -> tuple[PartitionView, Partition] | None:
-        """The view and partition of an earlier snapshot of the main graph where they still hold, else None."""
-        before = self._partitions.get(key)
-        result = None if before is None else carry(before, scope)
+    def drop(self, key: Any) -> None:
+        """Drop a partition and its program."""
+        self._partitions.pop(key, None)
+
+    def partition(self, scope: ScopeNames, key: Any) -> tuple[PartitionView, Partition, Program | None] | None:
+        """What an earlier view, partition and program of the main graph become by an edit; None where that is much.
+
+        The key is (feeds, outputs, providers).
+        """
+        before, compiler = self._partitions.get(key), scope.compiler
+        diff = None if before is None or compiler.stored else difference(before.snapshot, compiler.snapshot)
+        result = None if before is None or diff is None else before.after(diff, scope)
         if before is not None and result is not None:
             self.keep(scope, key, *result, before.readers)
         return result
 
     def keep(
-        self, scope: ScopeNames, key: Any, view: PartitionView, parts: Partition, readers: dict[str, list[int]]
-    ) -> None:
-        """Keep the partition of a run of the main graph, whose key is (feeds, outputs, providers)."""
+        self, scope: ScopeNames, key: Any, view: PartitionView, parts: Partition, program: Program | None = None,
+        readers: dict[str, list[int]] | None = None,
+    ) -> None:  # fmt: skip
+        """Keep the partition and the program of a run of the main graph."""
         compiler, written = scope.compiler, view.written
         if written is not None and not compiler.stored:
             self._partitions.keep(key, CachedPartition(
                 compiler.snapshot, compiler.facts, written.of(None), view.nodes, view.visible, dict(view.refusals),
-                dict(view.notes), parts, readers,
+                dict(view.notes), parts, program, readers or {},
             ))  # fmt: skip
 
+    def add(self, key: Any, nodes: Sequence[NodeView], program: Program) -> None:
+        """Keep the program that was made of the partition of these nodes."""
+        partition = self._partitions.get(key)
+        if partition is not None and partition.nodes is nodes:
+            partition.program = program
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CachedPartition(Carried[tuple[PartitionView, Partition]]):
+
+@dataclass(slots=True, eq=False)
+class CachedPartition:
     """A partition and what it was made from, without the compiler, which refers to it.
 
     Attributes:
         state: differs wherever a fact does.
+        program: what was made of the partition.
         readers: {name: places of the nodes that read it}, made when it is first needed.
     """
 
@@ -89,9 +103,10 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
     refusals: dict[int, str]
     notes: dict[Any, Any]
     parts: Partition
+    program: Program | None
     readers: dict[str, list[int]]
 
-    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> tuple[PartitionView, Partition] | None:
+    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> tuple[PartitionView, Partition, Program | None] | None:
         """The same for a later snapshot."""
         others, before, written = self._other_nodes(diff), self.written, self.written.of(scope)
         same = self.state is not None and self.state == scope.compiler.facts
@@ -99,9 +114,11 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
             written.facts.clear()
         if others is None or not (same or all(written.fact(name) == known for name, known in before.facts.items())):
             return None
-        names = self._other_constants(diff, scope)
-        if names is None:
+        initializers = scope.initializers_of(diff.tensors)
+        if len(initializers) < len({*diff.tensors}):  # one is not of the main graph
             return None
+        changed = initializers | written.repeating(initializers)
+        names = changed & before.constants.keys()
         for name in names:
             old, new = written.constants.pop(name), written.constant(name)
             if (old is None) != (new is None) or (old is not None and (old.shape, old.dtype) != (new.shape, new.dtype)):
@@ -116,8 +133,10 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         view.refusals.update(self.refusals)
         view.notes.update(self.notes)
         touched = {*others.values(), *(nodes[place] for name in names for place in self._readers().get(name, ()))}
-        same = all(provider.still(view, touched) for provider in scope.compiler.providers[:-1])
-        return (view, parts) if same else None
+        if not all(provider.still(view, touched) for provider in scope.compiler.providers[:-1]):
+            return None
+        program = self.program and carried(self.program, scope, view, parts.parts, diff, changed)
+        return view, parts, program
 
     def _readers(self) -> dict[str, list[int]]:
         """{name: places of the nodes that read it}."""
@@ -131,11 +150,6 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         """{old node: new node} of changed nodes; None where one was inlined or now has another operator."""
         present = set(self.nodes) if diff.nodes else ()
         return dict(diff.nodes) if all(old in present and _kind(old) == _kind(new) for old, new in diff.nodes) else None
-
-    def _other_constants(self, diff: SnapshotDiff, scope: ScopeNames) -> set[str] | None:
-        """Names of initializers whose data changed; None where one is not of the main graph."""
-        names, known = scope.initializers_of(diff.tensors), self.written.constants.keys()
-        return None if len(names) < len({*diff.tensors}) else (names | self.written.repeating(names)) & known
 
 
 def _kind(node: NodeView) -> tuple[str, str, str, int]:

@@ -1,16 +1,11 @@
-"""Carry-over after an edit: one comparison of two snapshots, by which `carry` judges all artifacts of the first."""
+"""The difference of two snapshots, by which what was made of the first is carried over to the second."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
-from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,32 +17,14 @@ class SnapshotDiff:
         tensors: ids of the initializers with other data.
     """
 
-    old: Snapshot
-    new: Snapshot
     nodes: list[tuple[NodeView, NodeView]]
     tensors: list[int]
-
-
-class Carried(ABC, Generic[T]):
-    """An artifact of a snapshot that may hold for a later one."""
-
-    snapshot: Snapshot
-
-    @abstractmethod
-    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> T | None:
-        """The artifact after an edit, for the main graph as it is now; None where it does not hold any more."""
-
-
-def carry(item: Carried[T], scope: ScopeNames) -> T | None:
-    """The artifact of an earlier snapshot for the main graph as it is now; None where it has to be made anew."""
-    diff = difference(item.snapshot, scope.compiler.snapshot)
-    return None if diff is None else item.after(diff, scope)
 
 
 def difference(old: Snapshot, new: Snapshot) -> SnapshotDiff | None:
     """The difference of two snapshots of a model; None where more than nodes and data of initializers changed."""
     nodes = _changed_nodes(old.main.nodes, new.main.nodes) if _same_structure(old, new) else None
-    return None if nodes is None else SnapshotDiff(old, new, nodes, new.other_tensors(old))
+    return None if nodes is None else SnapshotDiff(nodes, new.other_tensors(old))
 
 
 def _same_structure(old: Snapshot, new: Snapshot) -> bool:

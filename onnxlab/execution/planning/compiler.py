@@ -39,8 +39,8 @@ from onnxlab.infer.facts.policy import refined_by_type
 from onnxlab.shapes import UNKNOWN, Fact
 
 FactOf = Callable[[int], Fact]
-Key = tuple[tuple[str, ...], tuple[str, ...], bool]
-"""(names of feeds, names of outputs, whether every value stays readable)."""
+Key = tuple[tuple[str, ...], tuple[str, ...]]
+"""(names of feeds, names of outputs)."""
 
 _PROGRAMS, _OTHERS = 32, 5  # kept per version of the model
 _MAX_DEPTH = 60  # levels of nested calls of functions, as in inference: each takes ten of Python's frames
@@ -71,6 +71,8 @@ class Compiler(SnapshotReader):
         checked: (feeds, outputs) for which programs were not refused.
     """
 
+    steps: StepCache
+
     def __init__(
         self,
         snapshot: Snapshot,
@@ -94,7 +96,7 @@ class Compiler(SnapshotReader):
         self.notes: dict[str, Any] = {}  # written by the code that runs the programs
         self.programs: Lru[Key, Program] = Lru("programs", _PROGRAMS)
         self.others: Lru[Any, Compiler] = Lru("compilers of the same snapshot", _OTHERS)
-        self.checked: frozenset[tuple[tuple[str, ...], tuple[str, ...]]] = frozenset()
+        self.checked: frozenset[Key] = frozenset()
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
         self.inlines = any(provider.capabilities.inlines for provider in self.providers)
@@ -124,16 +126,19 @@ class Compiler(SnapshotReader):
         for other in others:
             other.forget()
 
-    def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+    def program(self, feeds: Sequence[str], outputs: Sequence[str]) -> Program:
         """The program of the main graph from `feeds` to `outputs`.
-
-        With `keep`, every value in between stays readable: no part may leave one inside.
 
         Raises:
             UnsupportedOperatorError: nothing implements an operator that the outputs need.
             FeedError: an input that the outputs need is not fed.
         """
-        return self.main.program(feeds, outputs, keep)
+        return self.main.program(feeds, outputs)
+
+    def carried(self, key: Key) -> Program | None:
+        """The program that an earlier one becomes, where an edit of nodes and data left all else as it was."""
+        known = self.steps.partition(self.main.fed(key[0]), (*key, self.providers))
+        return None if known is None else known[2]
 
     def function(self, node: NodeView, attributes: Mapping[str, Any]) -> ProgramBody | None:
         """The model-local function that a node calls, with its attributes bound, or None if it calls none."""
@@ -173,37 +178,22 @@ class ScopeCompiler(ScopeNames):
     compiler: Compiler
 
     def view(
-        self,
-        feeds: Iterable[str],
-        outputs: Iterable[str],
-        keep: bool = False,
-        nodes: tuple[NodeView, ...] | None = None,
+        self, feeds: Iterable[str], outputs: Iterable[str], nodes: tuple[NodeView, ...] | None = None
     ) -> PartitionView:
         """The view of the nodes that a run needs, or of `nodes`."""
         fed = frozenset(feeds).difference(self.invariant)
         constant: Callable[[str], Any] = lambda name: None if name in fed else self.constant(name)  # noqa: E731
-        visible = frozenset(outputs)
         if nodes is None:
             nodes = tuple(self.cone(fed, outputs))
-            if self.compiler.inlines and not keep:
+            if self.compiler.inlines:
                 try:
                     return self._written_out(nodes, fed, outputs)
                 except OnnxlabError:
                     raise
                 except Exception as error:  # of faulty nodes: these stay as they are, and the run names them
                     warnings.warn(f"calls in {self.where} stay calls: {type(error).__name__}: {error}", stacklevel=2)
-        if keep:
-            visible |= {name for node in nodes for name in node.outputs if name}
         return PartitionView(
-            nodes,
-            visible,
-            self.scope.opsets,
-            constant,
-            self.reads,
-            self.fact,
-            self.stored(fed),
-            scope=self,
-            keep=keep,
+            nodes, frozenset(outputs), self.scope.opsets, constant, self.reads, self.fact, self.stored(fed), scope=self
         )
 
     def _written_out(self, nodes: tuple[NodeView, ...], fed: frozenset[str], outputs: Iterable[str]) -> PartitionView:
@@ -222,22 +212,21 @@ class ScopeCompiler(ScopeNames):
             view.constant, view.fact, view.written = draft.constant, draft.fact, None
         return view
 
-    def _partitioned(self, feeds: Sequence[str], outputs: Sequence[str]) -> tuple[PartitionView, Partition]:
-        """The view of a run that keeps nothing, and the provider of each of its nodes."""
-        steps, providers = self.compiler.steps, self.compiler.providers
-        key = tuple(feeds), tuple(outputs), providers
+    def _partitioned(self, key: tuple[Sequence[str], Sequence[str], Any]) -> tuple[PartitionView, Partition]:
+        """The view of a run of (feeds, outputs, providers), and the provider of each of its nodes."""
+        feeds, outputs, providers = key
         is_main = self.scope is self.compiler.snapshot.main
-        result = steps.partition(self, key) if is_main else None
-        if result is None:
-            view = self.view(feeds, outputs)
-            result = view, partition(view, providers)
-            if is_main:
-                steps.keep(self, key, *result, {})
-        return result
+        if is_main and (known := self.compiler.steps.partition(self, key)) is not None:
+            return known[:2]
+        view = self.view(feeds, outputs)
+        plan = partition(view, providers)
+        if is_main:
+            self.compiler.steps.keep(self, key, view, plan)
+        return view, plan
 
-    def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
+    def partition(self, feeds: Sequence[str], outputs: Sequence[str]) -> Partition:
         """The partition, without compiling anything; with the partitions of the bodies of its nodes."""
-        plan = partition(self.view(feeds, outputs, keep), self.compiler.providers)
+        plan = partition(self.view(feeds, outputs), self.compiler.providers)
         scopes = self.compiler.snapshot.scopes
         bodies = []
         for ref in (ref for part in plan.parts for node in part.nodes for ref in node.attributes.bodies):
@@ -246,13 +235,10 @@ class ScopeCompiler(ScopeNames):
             bodies.append((inner.scope.path, inner.partition(sources, inner.scope.outputs)))
         return replace(plan, bodies=tuple(bodies))
 
-    def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+    def program(self, feeds: Sequence[str], outputs: Sequence[str]) -> Program:
         """The program for these feeds and outputs."""
-        if keep:
-            view = self.view(feeds, outputs, keep)
-            plan = partition(view, self.compiler.providers)
-        else:
-            view, plan = self.fed(feeds)._partitioned(feeds, outputs)
+        key = tuple(feeds), tuple(outputs), self.compiler.providers
+        view, plan = self.fed(feeds)._partitioned(key)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
         for part in plan.parts:
@@ -260,8 +246,12 @@ class ScopeCompiler(ScopeNames):
             steps += compiled if isinstance(compiled, list) else [part_step(part, compiled)]
         fed = set(feeds)
         steps = [_without(step, fed) for step in paced(steps)]
-        border = self._border(plan.parts, steps) if self.scope is self.compiler.snapshot.main and not keep else ()
-        return assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
+        is_main = self.scope is self.compiler.snapshot.main
+        border = self._border(plan.parts, steps) if is_main else ()
+        program = assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
+        if is_main:
+            self.compiler.steps.add(key, view.nodes, program)
+        return program
 
     def _border(self, parts: Sequence[Part], steps: Iterable[Step]) -> list[str]:
         """Names of values that cross between parts, or that steps make which are not pure."""

@@ -94,7 +94,7 @@ class Branches:
         compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder,
                             stored=general.stored)  # fmt: skip
         compiler.ids, compiler.notes, compiler.checked = general.ids, general.notes, general.checked
-        for key in [key for key in list(programs) if set(key[0]) == shapes.keys() and not key[2]]:
+        for key in [key for key in list(programs) if set(key[0]) == shapes.keys()]:
             compiler.programs[key] = program = compiler.program(*key)
             make_ready(program, arrays)
         general.others.keep(signature, compiler)

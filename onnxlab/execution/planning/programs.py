@@ -168,22 +168,23 @@ class Programs:
         compiler.notes[_BRANCHES] = branches
         return branches
 
-    def program(
-        self, compiler: Compiler, arrays: Mapping[str, Any], outputs: tuple[str, ...], keep: bool = False
-    ) -> Program:
+    def check(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        """Raise where a program from these feeds to these outputs is refused."""
+        if (feeds, outputs) not in compiler.checked:
+            self._check(compiler, feeds, outputs)
+            known = compiler.checked if len(compiler.checked) < _CHECKS else frozenset()
+            compiler.checked = known | {(feeds, outputs)}
+
+    def program(self, compiler: Compiler, arrays: Mapping[str, Any], outputs: tuple[str, ...]) -> Program:
         """The program of a compiler from feeds to `outputs`, or the one that stands in for it.
 
-        With `keep`, every value in between stays readable. The `arrays` are those that are fed, by name, None where
-        they are not known.
+        The `arrays` are those that are fed, by name, None where they are not known.
         """
         feeds, programs = tuple(arrays), compiler.programs
-        key = (feeds, outputs, keep)
+        key = feeds, outputs
         program = programs.get(key)
         if program is None:
-            if (feeds, outputs) not in compiler.checked:
-                self._check(compiler, feeds, outputs)
-                known = compiler.checked if len(compiler.checked) < _CHECKS else frozenset()
-                compiler.checked = known | {(feeds, outputs)}
+            self.check(compiler, feeds, outputs)
             program = self.fallbacks.program(compiler, key, self._is_current(compiler), arrays)
             programs.keep(key, programs.get(key, program))  # a concurrent run may have made it meanwhile
         return program

@@ -21,6 +21,7 @@ class SnapshotReader:
     providers: tuple[Provider, ...]
     fact: Callable[[int], Fact]
     facts: object
+    steps: Any  # the StepCache, which knows scopes
     watched: Mapping[int, tuple[tuple[str, int], ...]]
     stored: Mapping[int, LazyTensor]
 
@@ -116,6 +117,12 @@ class ScopeNames:
         produced = {name for node in nodes for name in node.outputs}
         return [name for name in read if not fed(name) and name not in produced]
 
+    def between(self, outputs: Iterable[str], fed: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+        """The fed names at which a walk back from `outputs` ends, and all that the nodes on the way make."""
+        nodes, read = self._demand(self.scope.nodes, outputs, fed)
+        made = [name for node in nodes for name in node.outputs if name and not fed(name)]
+        return [name for name in read if fed(name)], made
+
     def _demand(
         self, nodes: Sequence[NodeView], outputs: Iterable[str], fed: Callable[[str], bool]
     ) -> tuple[list[NodeView], dict[str, None]]:
@@ -123,7 +130,7 @@ class ScopeNames:
         read = dict.fromkeys(outputs)
         needed = {name for name in read if not fed(name)}
         picked = []
-        for node in paced(reversed(nodes)):
+        for node in paced(reversed(nodes)) if needed else ():
             if not needed.isdisjoint(node.outputs):
                 picked.append(node)
                 for name in self.reads(node):

@@ -5,8 +5,6 @@ Files:
                        compiled.
     fast_path          Programs specialized for runs of one `RunKey`: the checks of an earlier run, and what shapes
                        decide, hold again.
-    incremental_plan   Runs that keep their values: of a program of the whole graph, only instructions run whose
-                       results are not there.
     incremental_runs   Runs of the main graph that keep all values: what is not there or not fresh runs, the rest
                        comes from the store.
     node_selection     Selections of nodes to run: the values that they make, and those that they read from the rest
@@ -15,8 +13,6 @@ Files:
     progress_bar       A progress bar in the terminal, for runs of more than a second: tqdm's, where that is
                        installed.
     provider_names     Providers by the names that users give them: "numpy", "numba", "onnxruntime".
-    recorder           Runs that keep every value: each is compared with what it was, and no node is called whose
-                       inputs came out equal.
     refused_nodes      Nodes that are refused before a run begins: those for which onnxruntime would refuse the model.
     requests           Requests of runs: what is fed, asked for and kept, checked against the graph as it is now.
     runner             Running one ModelGraph: all of it, up to some values, from some values, or a selection of

@@ -65,6 +65,12 @@ class RunRequest:
         same = all(self.unchecked.get(name) is array for name, array in self.arrays.items())
         return self.plain and not self.inner and same and len(self.unchecked) == len(self.arrays)
 
+    def is_answered(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether all outputs are kept, of the same `arrays`, in a run after an edit, or of the last run's inputs."""
+        ids, state = self.compiler.ids, self.state
+        same = all(state.arrays.get(ids[name]) is array for name, array in arrays.items())
+        return bool(self.again or state.stale) and same and all(state.fresh(ids[name]) for name in self.names)
+
     def picked(self, results: dict[str, Any]) -> dict[str, Any]:
         """The results that were asked for, in that order."""
         return results if self.asked is None else {name: results[name] for name in dict.fromkeys(self.asked)}

@@ -24,7 +24,7 @@ from weakref import WeakMethod
 
 from onnxlab.errors import FeedError
 from onnxlab.execution.base import watching
-from onnxlab.execution.base.array_memory import retain_freed
+from onnxlab.execution.base.array_memory import copied, retain_freed
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
@@ -51,7 +51,6 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 
 _OTHERS = 8
-_TIMED = 64  # sets of feeds and outputs whose runs are timed
 
 
 class Runner:
@@ -90,7 +89,6 @@ class Runner:
         self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self)
         self.value = self.on_demand.value
         self._incremental = IncrementalRunner(graph, self.store, self.programs)
-        self._seconds: Lru[tuple[tuple[str, ...], tuple[str, ...]], float] = Lru("times of runs", _TIMED)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
         self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
         self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
@@ -239,9 +237,8 @@ class Runner:
         fed = held(self.store, known, arrays) if request.is_kept else None
         if fed is not None:  # the run gets the arrays that are kept: nothing compares or copies them again
             arrays = fed
-            cheaper = self._incremental.cheaper(request, arrays, self._seconds.get((tuple(arrays), names), 0.0))
-            if cheaper is not None:
-                return request.picked(self._incremental.run(*cheaper, arrays, names, call))
+            if request.is_answered(arrays):
+                return request.picked({name: copied(state.arrays[compiler.ids[name]]) for name in names})
         if request.keep and not (request.is_of_inputs or request.inner):
             arrays = self._incremental.completed(compiler, state, arrays, names)
         if request.inner:
@@ -253,9 +250,7 @@ class Runner:
         results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
             note(self.store, request.compiler, program, [*arrays.values()], border.in_order(), results)
-        if PACE in program.notes:
-            self._seconds.keep((program.feeds, program.outputs), program.notes[PACE][1])
-        owner.fallbacks.ran((tuple(arrays), names, False), program)
+        owner.fallbacks.ran((tuple(arrays), names), program)
         owner.ran = program
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting
         if settled and request.is_like_others:

@@ -101,10 +101,10 @@ def test_a_fallback_answers_until_a_program_is_made_in_the_background(keep):
     for number in range(1, 4):
         run(runner, keep)
         assert slow.parts == number
-    run(runner, keep, ["z"])  # other outputs are another program
+    run(runner, keep, ["y"])  # other outputs are another program
     assert slow.parts == 3
     assert background.wait(60)
-    run(runner, keep, ["z"])
+    run(runner, keep, ["y"])
     assert slow.parts == 4
     assert threading.main_thread() not in slow.threads
 

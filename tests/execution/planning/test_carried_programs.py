@@ -8,7 +8,7 @@ import pytest
 
 import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.planning import carried_programs, carry
+from onnxlab.execution.planning import cached_partition, carried_programs
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from tests.execution.support.internals import programs_of
@@ -71,14 +71,14 @@ def test_programs_are_carried_over(make, kind, keep, monkeypatch):
     runner = make(model)
     runner.run({"x": X}, keep=keep)
     carried = []
-    before = carry.carry
-    monkeypatch.setattr(carried_programs, "carry", lambda *args: carried.append(before(*args)) or carried[-1])
+    before = carried_programs.carried
+    monkeypatch.setattr(cached_partition, "carried", lambda *args: carried.append(before(*args)) or carried[-1])
     for _ in range(2):
         EDITS[kind](model)
         ours, theirs = runner.run({"x": X}, keep=keep), make(model).run({"x": X}, keep=False)
         for name, array in theirs.items():
             np.testing.assert_allclose(ours[name], array, rtol=0, atol=1e-6 if keep else 0)
-    if not keep:  # runs that keep all values carry their plans
+    if not keep:  # the first run after an edit that keeps all values begins at kept values
         assert len(carried) == 2
         assert None not in carried
 

@@ -27,7 +27,7 @@ def floats(*shape: int) -> np.ndarray:
 
 def rows(run: Runner, **feeds: np.ndarray) -> int:
     """The number of instructions with which a run of these feeds begins."""
-    (program,) = programs_of(run)
+    *_, program = programs_of(run)
     specialized = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))
     return len(program.instructions if specialized is None else specialized.rows)
 

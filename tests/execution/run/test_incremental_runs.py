@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.run.incremental_plan import Worklist
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from tests.execution.support.models import runner
@@ -119,13 +118,3 @@ def test_an_array_that_cannot_be_copied_is_a_limit(name):
         run.run({name: huge})
     with pytest.raises(LimitError):
         run.pin(name, huge)
-
-
-def test_stored_values_are_put_into_a_frame_all_or_none():
-    """A selection that is made with half of them there would leave them out, and its next run would lack them."""
-    worklist = Worklist(frozenset(), (), (), ((0, 5), (1, 6)))
-    frame = [None, None]
-    assert not worklist.fill(frame, {5: np.ones(1)})
-    assert frame == [None, None]
-    assert worklist.fill(frame, {5: 1, 6: 2})
-    assert frame == [1, 2]

@@ -40,17 +40,12 @@ def compilers_for_shapes(runner: Runner | By) -> list[Compiler]:
 
 def programs_of(runner: Runner | By) -> Iterable[Program]:
     """The programs of the last run's compiler."""
-    return [program for key, program in compiler_of(runner).programs.items() if not key[2]]
+    return compiler_of(runner).programs.values()
 
 
 def fallbacks_of(runner: Runner | By) -> Any:
     """The fallback programs used until those in the background are compiled."""
     return runner.programs.fallbacks
-
-
-def kept_programs_of(runner: Runner | By) -> Iterable[Program]:
-    """The programs of runs that keep all values, of the last run's compiler."""
-    return [program for key, program in compiler_of(runner).programs.items() if key[2]]
 
 
 def specialized_of(runner: Runner | By) -> Any:
