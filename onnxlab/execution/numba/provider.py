@@ -122,7 +122,7 @@ class NumbaProvider(Provider):
         def program() -> Any:
             return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
 
-        fallback = ProgramBody(part.inputs, part.outputs, (), (), program, view.scope.compiler.folder)
+        fallback = ProgramBody(part.inputs, part.outputs, (), (), program)
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         region = Region(

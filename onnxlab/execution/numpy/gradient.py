@@ -63,7 +63,7 @@ def gradient_step(
     def forward() -> Any:
         return assemble([step_of(part) for part in way], sources, names, scope.constant, scope.where)
 
-    body = ProgramBody(sources, names, (), (), forward, scope.compiler.folder)
+    body = ProgramBody(sources, names, (), (), forward)
 
     def call(context: NodeContext, *arrays: Any) -> tuple[Array, ...]:
         values = dict(zip(names, context.run(body, arrays), strict=True))

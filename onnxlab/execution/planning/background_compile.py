@@ -61,7 +61,7 @@ class FallbackPrograms:
             return compiler
         fallback = compiler.others.get(_NOTE)
         if fallback is None:
-            fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder,
+            fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps,
                                 stored=compiler.stored)  # fmt: skip
             fallback.ids, fallback.facts = compiler.ids, compiler.facts
             compiler.others[_NOTE] = fallback

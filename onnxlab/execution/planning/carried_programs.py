@@ -9,6 +9,7 @@ from onnxlab.execution.base import border
 from onnxlab.execution.base.provider import Part, PartitionView, Step
 from onnxlab.execution.planning.carry import SnapshotDiff
 from onnxlab.execution.planning.scope_names import ScopeNames
+from onnxlab.execution.program import constant_folding
 from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.graph.edit.snapshot import NodeView
@@ -49,7 +50,10 @@ def carried(
             template[slot] = view.constant(name)
             mark_constant(template[slot])
     notes = {key: note for key, note in program.notes.items() if key in _LASTING}
-    return replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes=notes)
+    after = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes=notes)
+    if program.foldable:
+        constant_folding.carry(program, after)
+    return after
 
 
 def _places(program: Program, scope: ScopeNames) -> tuple[Mapping[int, int], Sequence[int]] | None:

@@ -29,7 +29,6 @@ from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inpu
 from onnxlab.execution.planning.partition import Partition, partition
 from onnxlab.execution.planning.passes.pass_list import NodeList, listed
 from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
-from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.loop_body import LoopGrowth
 from onnxlab.execution.program.program import Program, assemble
@@ -59,7 +58,6 @@ class Compiler(SnapshotReader):
         providers: in order of preference; the last one takes the nodes that are left.
         fact: what inference knows of a value id.
         steps: steps of earlier snapshots of the same graph.
-        folder: results of constant instructions of earlier snapshots.
         watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
         stored: {value id: tensor} of initializers that are left in their file.
         version: of the graph.
@@ -79,7 +77,6 @@ class Compiler(SnapshotReader):
         providers: Sequence[Provider],
         fact: FactOf = unknown,
         steps: StepCache | None = None,
-        folder: Folder | None = None,
         watched: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
         stored: Mapping[int, LazyTensor] = MappingProxyType({}),
         version: int = -1,
@@ -89,7 +86,6 @@ class Compiler(SnapshotReader):
         self.fact = fact
         self.facts: object = None
         self.steps = StepCache() if steps is None else steps
-        self.folder = Folder() if folder is None else folder
         self.watched = watched or {}
         self.stored = stored
         self.version = version
@@ -317,7 +313,7 @@ class ScopeCompiler(ScopeNames):
         def make() -> Program:
             return self.program(feeds, (*outputs, *(name for name, _ in watched)))
 
-        return ProgramBody(inputs, self.scope.outputs, captures, tuple(facts), make, self.compiler.folder,
+        return ProgramBody(inputs, self.scope.outputs, captures, tuple(facts), make,
                            [value for _, value in watched], growth)  # fmt: skip
 
     def _captured_names(self) -> Counter[str]:

@@ -91,7 +91,7 @@ class Branches:
         if all(truth(fact(value)) is None for value in self._open):
             self._open = []  # not shapes but elements decide
             return
-        compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder,
+        compiler = Compiler(general.snapshot, general.providers, fact, general.steps,
                             stored=general.stored)  # fmt: skip
         compiler.ids, compiler.notes, compiler.checked = general.ids, general.notes, general.checked
         for key in [key for key in list(programs) if set(key[0]) == shapes.keys()]:

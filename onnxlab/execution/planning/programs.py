@@ -15,7 +15,6 @@ from onnxlab.execution.planning.carry import difference
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.decided_branches import Branches
 from onnxlab.execution.planning.stored_weights import StoredWeights
-from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits
@@ -42,7 +41,6 @@ class Programs:
     Attributes:
         steps: of nodes, for all versions of the graph.
         fallbacks: stand-ins for programs that take a while to be made.
-        folder: results of constant instructions, for all versions.
         compiled: the newest compiler.
         specialized: programs of that compiler for runs of one key (see `run.specialization`).
         ran: the program of the last run of that compiler.
@@ -65,7 +63,6 @@ class Programs:
         self.threads = min(threads, 1) if own_threads else threads
         self.steps = StepCache()
         self.fallbacks = FallbackPrograms(self.providers, patient)
-        self.folder = Folder()
         self.compiled: Compiler | None = None
         self.specialized: Lru[Any, Any] = Lru("specialized programs", _SPECIALIZED)
         self.ran: Program | None = None
@@ -113,12 +110,9 @@ class Programs:
                 return before
             if before is not None and (stored or before.stored):  # steps that read files are not carried over
                 self.forget_steps()
-            compiler = Compiler(
-                snapshot, self.providers, self._fact, self.steps, self.folder, None, stored, self.graph.version
-            )
+            compiler = Compiler(snapshot, self.providers, self._fact, self.steps, None, stored, self.graph.version)
             compiler.facts = None if self._facts is None else self._facts()
             if before is not None:
-                self.folder.turn()
                 if difference(before.snapshot, snapshot) is not None:  # names have the same meaning
                     compiler.ids, compiler.names, compiler.checked = before.ids, before.names, before.checked
                 else:

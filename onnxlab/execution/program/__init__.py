@@ -4,8 +4,8 @@ Files:
     buffer_reuse          Buffers of inputs that are needed no more, for results to be written into: no memory to
                           fetch, none to free.
     call                  One run: its limits, its progress, its seed, and the thread it runs in.
-    constant_folding      Constant folding: instructions that read constants alone run once, and their results are
-                          kept.
+    constant_folding      Constant folding: results of instructions that read constants alone are kept from the first
+                          run of a program.
     executor              The loop that runs a program, and what kernels may ask of it.
     feeds                 The caller's arrays, checked against what the model declares before anything runs.
     loop_body             Loops over a body that is one compiled part: the part runs all iterations at once.

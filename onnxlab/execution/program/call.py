@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base import background, blas, worker
-from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import Observer, run_program
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_observers import BorderValues, Position, StepCounter
@@ -53,9 +52,8 @@ class Call:
         self.run = Run(self.limits, seed)
 
     def __call__(
-        self, program: Program, feeds: Sequence[Any], folder: Folder, border: BorderValues | None = None,
-        watch: Observer | None = None,
-    ) -> list[Any]:  # fmt: skip
+        self, program: Program, feeds: Sequence[Any], border: BorderValues | None = None, watch: Observer | None = None
+    ) -> list[Any]:
         """Run a whole program and return its outputs; `border` receives dropped values, `watch` observes the steps."""
         if not program.instructions:
             self.limits.check()
@@ -67,7 +65,7 @@ class Call:
 
         def work() -> list[Any]:
             began = thread_time()
-            outputs = run_program(program, feeds, self.run, folder, observer, self.position.expect, border)
+            outputs = run_program(program, feeds, self.run, observer, self.position.expect, border)
             if not self.run.is_resumed:
                 program.notes[PACE] = nbytes, thread_time() - began
             return outputs

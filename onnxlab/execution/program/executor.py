@@ -16,7 +16,7 @@ from onnxlab.errors import RunError
 from onnxlab.execution.base.output_sizes import UNFIT
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.buffer_reuse import spare
-from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
+from onnxlab.execution.program.constant_folding import FoldedProgram
 from onnxlab.execution.program.loop_body import LoopGrowth, loop_body, without
 from onnxlab.execution.program.program import Instruction, Program, Row
 from onnxlab.execution.program.run_errors import failure
@@ -142,7 +142,6 @@ class ProgramBody:
         outputs: names of the outputs.
         captures: names of the outer values that it reads.
         output_facts: inferred types of the outputs, with what the file declares of them where inference knows less.
-        folder: results of constant instructions.
         growth: the inputs that the program does not take, since it makes the items that are appended to them.
 
     The program makes the values with the ids `watched` as additional outputs; the run notes them.
@@ -155,7 +154,6 @@ class ProgramBody:
         captures: tuple[str, ...],
         output_facts: tuple[Fact, ...],
         make: Callable[[], Program],
-        folder: Folder,
         watched: Sequence[int] = (),
         growth: Sequence[LoopGrowth] = (),
     ) -> None:
@@ -164,7 +162,6 @@ class ProgramBody:
         self.captures = captures
         self.output_facts = output_facts
         self._make = make
-        self.folder = folder
         self.growth = growth
         self._watched = watched
         self._program: Program | None = None
@@ -187,7 +184,7 @@ class ProgramBody:
             takes = ", ".join(self.inputs) or "none"
             raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
         arguments = [*without(self.growth, feeds), *(captured[name] for name in self.captures)]
-        results = run_program(self.program, arguments, run, self.folder)
+        results = run_program(self.program, arguments, run)
         for item in self.growth:
             results[item.output] = item.append(feeds[item.place], results[item.output])
         for value in reversed(self._watched):
@@ -199,7 +196,6 @@ def run_program(
     program: Program,
     feeds: Sequence[Any],
     run: Run,
-    folder: Folder,
     observer: Observer | None = None,
     count: Callable[[int], None] | None = None,
     border: BorderValues | None = None,
@@ -213,10 +209,12 @@ def run_program(
     Raises:
         as `execute`.
     """
-    folded = constant_folding.folded(program, run, folder, execute)
-    begin = FoldedProgram(program.template, program.rows) if folded is None else folded
-    finish = None
-    if observer is None:
+    begin, finish = constant_folding.known_fold(program), None
+    if observer is not None:
+        begin = begin or FoldedProgram(program.template, program.rows)
+    elif begin is None:
+        begin, finish = constant_folding.first(program)
+    else:
         begin, finish = shape_specialization.specialized(program, feeds, begin)
     if count is not None:
         count(len(begin.rows))

@@ -7,15 +7,14 @@ these results. From the third run on, frames begin with them, and nodes that onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.program.constant_folding import FoldedProgram, holding, needed, persistent
+from onnxlab.execution.program.constant_folding import Finish, FoldedProgram
 from onnxlab.execution.program.program import Program
 from onnxlab.ops import traits_of
 
@@ -28,7 +27,6 @@ _SEEN = 64  # sets of shapes that were fed once and are remembered
 _NOTE = "shaped"
 
 Signature = tuple[tuple[int, ...], ...]
-Finish = Callable[[Sequence[Any]], None]
 
 
 def decided(program: Program) -> frozenset[int]:
@@ -77,18 +75,11 @@ class ShapeSpecialization:
             self.seen.keep(key, None)
             return begin, None
         self.seen.pop(key, None)
-        rows = holding(begin.rows, self.border)
-        return FoldedProgram(begin.template, rows), partial(self.gather, program, key, begin.template)
 
-    def gather(self, program: Program, signature: Signature, template: Sequence[Any], frame: Sequence[Any]) -> None:
-        """Keep the values that a run has computed from these shapes; `template` is the frame that it began with."""
-        slots, room = list(template), _ROOM
-        for slot in self.border:
-            value = frame[slot]
-            if slots[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
-                room -= value.nbytes
-                slots[slot] = persistent(value)
-        self.known.keep(signature, FoldedProgram(slots, needed(program, slots)))
+        def finish(frame: Sequence[Any]) -> None:
+            self.known.keep(key, begin.knowing(program, self.border, frame, _ROOM, LARGEST))
+
+        return begin.holding(self.border), finish
 
 
 def specialized(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:

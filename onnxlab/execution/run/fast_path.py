@@ -22,7 +22,7 @@ from onnxlab.execution.base import blas
 from onnxlab.execution.base.array_memory import own
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
-from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
+from onnxlab.execution.program.constant_folding import FoldedProgram
 from onnxlab.execution.program.executor import ProgramBody, StepContext, run_program
 from onnxlab.execution.program.loop_body import loop_body, without
 from onnxlab.execution.program.program import Instruction, Program
@@ -72,7 +72,6 @@ class Specialization:
     """A program that has run, for feeds of one signature, which needed no conversion.
 
     Args:
-        folder: the results of constant instructions.
         threads: of BLAS.
         seconds: processor time that the run took.
         is_body: whether `values` is called instead of `run`.
@@ -81,10 +80,9 @@ class Specialization:
         seconds: processor time of the last run.
     """
 
-    def __init__(self, program: Program, folder: Folder, threads: int, seconds: float, is_body: bool = False) -> None:
+    def __init__(self, program: Program, threads: int, seconds: float, is_body: bool = False) -> None:
         self.program = program
         self.seconds = seconds
-        self._folder = folder
         instructions = program.instructions
         self._threads = threads if any(map(_uses_blas, instructions)) else 0
         self._run: Function | None = None
@@ -153,7 +151,7 @@ class Specialization:
         run = Run(Limits.usual())
         run.is_kept = is_kept
         with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
-            results = run_program(program, arrays, run, self._folder, border=border)
+            results = run_program(program, arrays, run, border=border)
         return owned(results, program.outputs, arrays), [] if border is None else border.in_order()
 
     def _prepared(self, arrays: Sequence[Any]) -> Function | None:
@@ -279,7 +277,7 @@ class _ShortBody(Lru[Any, Specialization]):
         program = self.body.made
         if program is None or len(key) != len(program.feed_slots):
             raise LimitError("this is not known to be a short run")
-        return self.keep(key, Specialization(program, self.body.folder, 0, 0.0, True))
+        return self.keep(key, Specialization(program, 0, 0.0, True))
 
 
 class _ShortContext(StepContext):

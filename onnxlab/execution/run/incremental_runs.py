@@ -76,7 +76,7 @@ class IncrementalRunner:
     ) -> dict[str, Any]:
         """Values computed from known ones."""
         program = self._programs.program(compiler, known, names)
-        return dict(zip(names, call(program, [*known.values()], compiler.folder), strict=True))
+        return dict(zip(names, call(program, [*known.values()]), strict=True))
 
     def completed(
         self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...]

@@ -247,7 +247,7 @@ class Runner:
             compiler = owner.for_shapes(compiler, arrays)
         program = owner.program(compiler, arrays, names)
         border = None if fed is None else BorderValues(program, self.store.budget // 2)
-        results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
+        results = owned(call(program, list(arrays.values()), border), names, (*arrays.values(),))
         if border is not None:
             note(self.store, request.compiler, program, [*arrays.values()], border.in_order(), results)
         owner.fallbacks.ran((tuple(arrays), names), program)
@@ -261,7 +261,7 @@ class Runner:
                 if before is not None and before.program is program:
                     before.seconds = seconds
                 else:
-                    owner.specialized.keep(key, Specialization(program, compiler.folder, owner.threads, seconds))
+                    owner.specialized.keep(key, Specialization(program, owner.threads, seconds))
         results.update((value.path, value.found(call.run.seen)) for value in request.inner)
         return request.picked(results)
 
@@ -286,7 +286,7 @@ class Runner:
         """Run once, step by step, with an observer; nothing is kept. `by` is as in `run`, and so are the errors."""
         owner = by or self.programs
         with Loading(call.limits):
-            program, arrays, _ = self._watchable(owner, feeds, outputs)
+            program, arrays = self._watchable(owner, feeds, outputs)
             frame = program.frame(arrays)
             call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), inf)
         owner.prepare()
@@ -300,18 +300,17 @@ class Runner:
         owner = by or self.programs
         call = Call(limits, None, seed, owner.threads, owner.prepare)
         with Loading(call.limits):
-            program, arrays, compiler = self._watchable(owner, feeds, outputs, limits)
+            program, arrays = self._watchable(owner, feeds, outputs, limits)
             watch = HandedValues(program, take)
-            watch.finish(call(program, arrays, compiler.folder, watch=watch))
+            watch.finish(call(program, arrays, watch=watch))
 
     def _watchable(
         self, owner: Programs, feeds: Any, outputs: Sequence[str] | None, limits: Limits | None = None
-    ) -> tuple[Program, list[Any], Compiler]:
-        """The program, the checked feeds in its order, and the compiler of a run whose steps are observed."""
+    ) -> tuple[Program, list[Any]]:
+        """The program and the checked feeds in its order of a run whose steps are observed."""
         request = self._requested(owner, feeds, outputs, False, limits, plain=False)
         self._requests.outputs(request.compiler, outputs)  # values of bodies are made by no step of the program
-        compiler, arrays = request.compiler, request.arrays
-        return owner.program(compiler, arrays, request.names), [*arrays.values()], compiler
+        return owner.program(request.compiler, request.arrays, request.names), [*request.arrays.values()]
 
     def run_nodes(
         self, nodes: Iterable[int], feeds: Mapping[str, Any] | None = None, *, limits: Limits | None = None,
@@ -350,7 +349,7 @@ class Runner:
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
             program = self.programs.program(compiler, arrays, names)
-        return owned(call(program, list(arrays.values()), compiler.folder), names, (*arrays.values(),))
+        return owned(call(program, list(arrays.values())), names, (*arrays.values(),))
 
     def checked(self, feeds: Any) -> dict[str, Any]:
         """The feeds as arrays. Raises FeedError where they do not fit."""

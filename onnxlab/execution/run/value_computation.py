@@ -70,7 +70,7 @@ def looked_at(
         known = {} if look.program is None else {**run.known, **values}
         if look.program is not None and all(map(known.__contains__, look.program.feeds)):
             feeds = [known[read] for read in look.program.feeds]
-            (values[name],) = run_program(look.program, feeds, call.run, compiler.folder)
+            (values[name],) = run_program(look.program, feeds, call.run)
 
     if look.program is None and expected < QUICK:
         with np.errstate(all="ignore"):  # compiled code alone: there are no threads of BLAS to limit

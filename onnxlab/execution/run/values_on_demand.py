@@ -156,7 +156,7 @@ class ValuesOnDemand:
         call = Call(limits, None, None, self._programs.threads)
         try:
             with Loading(call.limits):
-                arrays = call(all_values.program, fed, compiler.folder)
+                arrays = call(all_values.program, fed)
         except LimitError:
             return False
         self._store.keep(run, *all_values.divided(fed, arrays))

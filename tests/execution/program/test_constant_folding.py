@@ -1,39 +1,34 @@
 """Nodes that read constants alone run once, until an edit changes what they read."""
 
-import gc
-import weakref
-
 import numpy as np
 import onnx
 import pytest
 
 import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.program import constant_folding
-from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program import executor
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 21]>
-g (float[2] x) => (float[2] y, float[2] z) <float[2] w = {1, 2}, float[2] v = {3, 4}>
-{ a = Abs (w)  b = Neg (v)  c = Add (x, a)  y = Add (c, b)  z = Mul (x, a) }
+g (float[2] x) => (float[2] y, float[2] z) <float[2] w = {1, 2}, float[2] v = {3, 4}, float[2] u = {1, 1}>
+{ a = Abs (w)  b = Neg (v)  c = Add (x, a)  d = Mul (c, u)  y = Add (d, b)  z = Mul (x, a) }
 """
 X = np.ones(2, np.float32)
 
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The operators of the instructions that were run to be folded."""
+    """The operators of the instructions that ran."""
     seen: list[str] = []
-    needed = constant_folding.needed
+    execute = executor.execute
 
-    def noted(program, known, slots=None):
-        rows = needed(program, known, slots)
-        seen.extend(row[0].step.op for row in rows if slots is not None)
-        return rows
+    def noted(program, frame, run, observer=None, rows=None, border=None):
+        seen.extend(row[0].step.op for row in rows)
+        return execute(program, frame, run, observer, rows, border)
 
-    monkeypatch.setattr(constant_folding, "needed", noted)
+    monkeypatch.setattr(executor, "execute", noted)
     return seen
 
 
@@ -42,36 +37,42 @@ def runner():
     return model, Runner(model.graph, model.inference.fact, [NumpyProvider()])
 
 
-def test_a_node_of_constants_runs_once_for_all_programs_and_after_edits_elsewhere(calls):
+def replace(model, name, array):
+    value = next(value for value in model.graph.values.values() if value.name == name)
+    edits.set_initializer(model.graph, value, np.array(array, np.float32))
+
+
+def test_a_node_of_constants_runs_once_for_a_program_and_after_edits_of_what_it_reads(calls):
     model, run = runner()
-    for outputs in (["y"], ["z"], ["y", "z"]):
-        run.run({"x": X}, outputs, keep=False)
-    assert calls == ["Abs", "Neg"]
+    for _ in range(3):
+        run.run({"x": X}, ["y", "z"], keep=False)
     for factor in (1, 2, 3):
-        v = next(value for value in model.graph.values.values() if value.name == "v")
-        edits.set_initializer(model.graph, v, np.full(2, factor, np.float32))
+        replace(model, "u", [factor, factor])
+        expected = (X + np.array([1, 2])) * factor - np.array([3, 4])
+        np.testing.assert_array_equal(run.run({"x": X}, keep=False)["y"], expected)
+    replace(model, "u", [1, 1])
+    assert calls[:6] == ["Abs", "Neg", "Add", "Mul", "Add", "Mul"]
+    assert "Abs" not in calls[6:]
+    assert "Neg" not in calls[6:]
+    for factor in (1, 2, 3):
+        replace(model, "v", [factor, factor])
         np.testing.assert_array_equal(run.run({"x": X}, keep=False)["y"], X + np.array([1, 2]) - factor)
-    assert calls.count("Abs") == 1
     assert calls.count("Neg") == 4
-    w = next(value for value in model.graph.values.values() if value.name == "w")
-    edits.set_initializer(model.graph, w, np.array([5, 6], np.float32))
+    replace(model, "w", [5, 6])
     np.testing.assert_array_equal(run.run({"x": X}, keep=False)["z"], [5, 6])
-    assert calls.count("Abs") == 2
-    assert calls.count("Neg") == 4
 
 
-def test_what_two_versions_of_a_model_do_not_ask_for_is_dropped():
-    folder, array = Folder(budget=100), np.zeros(4, np.float64)
-    folding = folder.of("key", len)
-    folding.results[0] = array
-    assert folder.room() == 100 - 32
-    folder.turn()
-    assert folder.room() == 100
-    assert folder.of("key", len) is folding
-    seen = weakref.ref(array)
-    folder.turn()
-    folder.turn()
-    assert folder.of("key", len) is not folding
-    del folding, array
-    gc.collect()
-    assert seen() is None
+def test_results_of_constants_belong_to_the_caller_and_stay_as_they_are():
+    _, run = runner()
+    for _ in range(3):
+        result = run.run({"x": X}, ["a"], keep=False)["a"]
+        np.testing.assert_array_equal(result, [1, 2])
+        result[:] = 9
+
+
+def test_what_takes_too_much_memory_is_computed_in_each_run(calls, monkeypatch):
+    monkeypatch.setattr("onnxlab.execution.program.constant_folding.SHARE_OF_MEMORY", 0)
+    _, run = runner()
+    for _ in range(3):
+        np.testing.assert_array_equal(run.run({"x": X}, ["y"], keep=False)["y"], [-1, -1])
+    assert calls.count("Abs") == 3

@@ -21,7 +21,6 @@ from onnxlab.execution.base.provider import (
 )
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.partition import parts_of
-from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import NodeView
@@ -71,4 +70,4 @@ def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile
                 steps.append(part_step(piece, make(piece, inner)))
         return assemble(steps, part.inputs, part.outputs, view.constant, "a region")
 
-    return ProgramBody(part.inputs, part.outputs, (), (), program, Folder())
+    return ProgramBody(part.inputs, part.outputs, (), (), program)
