@@ -55,7 +55,7 @@ class StepCache:
         self._partitions.pop(key, None)
 
     def partition(self, scope: ScopeNames, key: Any) -> tuple[PartitionView, Partition, Program | None] | None:
-        """What an earlier view, partition and program of the main graph become by an edit; None where that is much.
+        """The view, partition and program of an earlier snapshot where they still hold, changed by an edit, else None.
 
         The key is (feeds, outputs, providers).
         """
