@@ -52,22 +52,24 @@ class StoreState:
         """Whether the value's array is there and up to date."""
         return value in self.arrays and value not in self.stale
 
-    def after(self, fed: Mapping[int, Any], made: Mapping[int, Any], stale: frozenset[int], budget: int) -> StoreState:
+    def after(
+        self, fed: Mapping[int, Any], values: Mapping[int, Any], stale: frozenset[int], budget: int
+    ) -> StoreState:
         """The state after a run that keeps all values, with what other runs left as far as there is room.
 
         Args:
-            fed, made: what the run was fed and what it made, None where there was no room; inputs stay in any case.
+            fed, values: what the run was fed and what it made, None where there was no room; inputs stay in any case.
             stale: the values that were stale when the run began.
         """
-        kept = {value: array for value, array in made.items() if array is not None}
-        freeze((*fed.values(), *kept.values()))
-        arrays = {value: array for value, array in self.arrays.items() if value not in made} | {**fed, **kept}
-        held = self.held + at_most(fed.values()) + at_most(kept.values())
+        new = {value: array for value, array in values.items() if array is not None}
+        freeze((*fed.values(), *new.values()))
+        arrays = {value: array for value, array in self.arrays.items() if value not in values} | {**fed, **new}
+        held = self.held + at_most(fed.values()) + at_most(new.values())
         if held > budget and (held := total(arrays.values())) > budget:
-            arrays = {**dict(_last_of(kept, budget - total(fed.values()))), **fed}
+            arrays = {**dict(_last_of(new, budget - total(fed.values()))), **fed}
             held = total(arrays.values())
         return replace(
-            self, arrays=arrays, fed=frozenset(fed), stale=stale - (made.keys() | fed.keys()),
+            self, arrays=arrays, fed=frozenset(fed), stale=stale - (values.keys() | fed.keys()),
             generation=self.generation + 1, held=held, has_run=True,
         )  # fmt: skip
 

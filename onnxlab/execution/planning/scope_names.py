@@ -120,8 +120,8 @@ class ScopeNames:
     def between(self, outputs: Iterable[str], fed: Callable[[str], bool]) -> tuple[list[str], list[str]]:
         """The fed names at which a walk back from `outputs` ends, and all that the nodes on the way make."""
         nodes, read = self._demand(self.scope.nodes, outputs, fed)
-        made = [name for node in nodes for name in node.outputs if name and not fed(name)]
-        return [name for name in read if fed(name)], made
+        results = [name for node in nodes for name in node.outputs if name and not fed(name)]
+        return [name for name in read if fed(name)], results
 
     def _demand(
         self, nodes: Sequence[NodeView], outputs: Iterable[str], fed: Callable[[str], bool]

@@ -56,8 +56,8 @@ class IncrementalRunner:
         begins, between = compiler.main.between(names, given)
         missing = tuple([name for name in names if not given(name)])
         values = self._computed(compiler, {name: known[ids[name]] for name in begins}, between, missing, call)
-        made = {ids[name]: values.get(name) for name in between}
-        self._store.merge(state, state.after(fed, made, stale, self._store.budget))
+        by_id = {ids[name]: values.get(name) for name in between}
+        self._store.merge(state, state.after(fed, by_id, stale, self._store.budget))
         return {name: copied(values[name] if name in values else known[ids[name]]) for name in names if copies}
 
     def _computed(
