@@ -36,7 +36,7 @@ def test_rewrites_are_seen_before_they_are_made(lab: Lab) -> None:
     widget.get("rewrite-here").click()
     widget.wait("h => h.store.history.position === 1")
     assert lab.python(OPERATORS) == ["MatMul", "Add", "Mul", "Gemm"]
-    widget.get("rewrites-said").get_by_text("outputs:").wait_for()
+    widget.get("rewrites-receipt").get_by_text("outputs:").wait_for()
     assert marks(widget) == (0, 0)
     widget.press("Control+z")
     widget.wait("h => h.store.history.position === 0")

@@ -18,7 +18,9 @@ from onnxlab.notebook.protocol.schema import MAX_TEXT
 from onnxlab.notebook.session.session import Session
 from tests.notebook.conftest import Page, edit
 
-LATER = {"run", "overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches"}
+LATER = {
+    "run", "overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches", "check",
+}  # fmt: skip
 """Answered on a thread of their own, and tested where they are at home."""
 
 IDS = st.integers(0, 12)

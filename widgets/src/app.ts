@@ -43,6 +43,9 @@ export type Drawer =
   | "watches"
   | null;
 
+/** MOST_CHECKED of onnxlab/notebook/session/hub.py. */
+const MOST_CHECKED = 20_000;
+
 export class App {
   readonly store: Store;
   readonly client: Client;
@@ -198,6 +201,19 @@ export class App {
     this.finder.invalidate();
     this.picked.dropMissing();
     this.finder.searchAgain();
+    if (this.rulesFollow) this.checkRules();
+  }
+
+  /** Whether ONNX's rules are checked as a matter of course: in larger models that takes seconds. */
+  get rulesFollow(): boolean {
+    return this.store.nodes.size <= MOST_CHECKED;
+  }
+
+  /** Has ONNX's rules checked: what they find comes as an event. A page without a kernel has it recorded. */
+  checkRules(): void {
+    if (this.client.can.edit === false) return;
+    // A kernel that is gone has a banner of its own.
+    this.client.request("check", {}).catch(() => undefined);
   }
 
   #afterCommit(change: CommitChange): void {

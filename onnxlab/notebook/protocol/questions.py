@@ -332,6 +332,7 @@ QUESTIONS: Mapping[str, Method] = {
     ),
     "file": Method({"file": TEXT}, FileOffer, "The kind of a file that was sent.", repeatable=True),
     "format": Method({}, FormatInfo, repeatable=True, recorded=""),
+    "check": Method({}, Nothing, "Problems by ONNX's rules, which come as an event.", repeatable=True, long=True),
     "elements": Method(
         {"node": _NODE, "name": optional(str, "the name of an attribute"), "value": _VALUE}, Elements,
         "All elements of a small tensor: of an initializer, or of a node's attribute.", repeatable=True,

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from onnxlab.analysis.check import combined
 from onnxlab.analysis.flops import flops_by_node
+from onnxlab.errors import Diagnostic
 from onnxlab.graph.query.equal_groups import equal_groups
 from onnxlab.notebook.panels.inspector import Inspector
 from onnxlab.notebook.panels.scene import Scene
@@ -24,6 +26,9 @@ _hubs: "WeakValueDictionary[int, Hub]" = WeakValueDictionary()
 def _nothing() -> None:
     """The end of a hub without views: nothing to do."""
 
+
+MOST_CHECKED = 20_000
+"""Nodes of a model whose rules are checked again after each edit: of larger ones that takes longer than a frame."""
 
 ROWS = 1000
 """Rows of a format's table that are sent to a page."""
@@ -45,6 +50,7 @@ class Hub:
         self._state_listeners: list[Callable[[], None]] = []
         self._touched: dict[int, tuple[int, object]] = {}
         self._started = model.version
+        self._checked: int | None = None
         self._unsubscribe = model.subscribe(self._follow)
         model.files.on_save.append(self._saved)
         self._trial_listeners: list[Callable[[JSON], None]] = []
@@ -86,9 +92,23 @@ class Hub:
         delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state(commit.touched.opsets)}
         delta["python"] = self.model.history.last_statement() if commit.kind == "edit" else f"model.{commit.kind}()"
         delta["refusal"] = diagnostics([commit.first_error])[0] if commit.first_error else None
-        delta["diagnostics"] = diagnostics(self.model.diagnostics)
+        delta["diagnostics"] = diagnostics(self.problems())
         for listener in list(self._listeners):
             listener(commit, delta)
+
+    def problems(self) -> list[Diagnostic]:
+        """The problems that inference finds, and those of ONNX's rules once a page asked for them."""
+        model = self.model
+        if self._checked is None or (self._checked != model.version and len(model.graph.nodes) > MOST_CHECKED):
+            return model.diagnostics
+        return combined(model.check(types=False), model.diagnostics, lambda _: ())
+
+    def check(self) -> JSON:
+        """Check ONNX's rules from now on, and send every view what they find."""
+        with self.model.graph.lock:
+            self._checked = self.model.version
+            self._tried()
+        return {}
 
     def steps(self) -> JSON:
         """The whole history, oldest first: the label and the Python statement of each edit.
@@ -155,9 +175,9 @@ class Hub:
         return {}
 
     def _tried(self) -> None:
-        """Send every view the problems that the trial of other sizes found."""
+        """Send every view all problems: the trial of other sizes found more, or the rules were checked."""
         with self.model.graph.lock:
-            payload: JSON = {"diagnostics": diagnostics(self.model.diagnostics)}
+            payload: JSON = {"diagnostics": diagnostics(self.problems())}
             for listener in list(self._trial_listeners):
                 listener(payload)
 

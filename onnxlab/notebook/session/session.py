@@ -38,8 +38,8 @@ EDITS = (
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 
-_APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches")
-"""Methods that may run the model, or infer all of it: they run on threads of their own."""
+_APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches", "check")
+"""Methods that may run the model, or look at all of it: they run on threads of their own."""
 
 _LOOKS = ("tensor", "boxes", "pin")
 """Methods that read a value, which may first have to be computed since the last run did not keep it."""
@@ -112,6 +112,7 @@ class Session:
             "history": self._hub.steps,
             "overlay": self._color,
             "format": self._hub.format,
+            "check": self._hub.check,
             "operators": self._operators,
             "operator_doc": self._operator_doc,
             "targets": self._targets,
@@ -219,7 +220,7 @@ class Session:
         model = self.model
         with model.graph.lock:
             content, buffer = self._scene()
-            content["diagnostics"] = messages.diagnostics(model.diagnostics)
+            content["diagnostics"] = messages.diagnostics(self._hub.problems())
             content["version"] = wire_version(model.version)
             content["seq"] = self._outbox.seq
             content["overlay"] = self.overlay.on_wire() if self.overlay else None
@@ -230,7 +231,7 @@ class Session:
 
     def _inspect(self, node: int) -> JSON:
         with self.model.graph.lock:
-            return self._hub.inspector.node(node, self.model.diagnostics)
+            return self._hub.inspector.node(node, self._hub.problems())
 
     def _doc(self, node: int) -> JSON:
         with self.model.graph.lock:

@@ -20,7 +20,7 @@ from onnxlab.graph.protos.tensors import nbytes
 from onnxlab.notebook.panels import attribute_columns
 from onnxlab.notebook.protocol.messages import JSON, PROTOCOL, diagnostics, wire_version
 from onnxlab.notebook.session.editor import Editor
-from onnxlab.notebook.session.hub import Hub, hub_of
+from onnxlab.notebook.session.hub import MOST_CHECKED, Hub, hub_of
 from onnxlab.notebook.widgets.bundle import page_parts
 from onnxlab.render import svg
 
@@ -105,7 +105,10 @@ def record(hub: Hub) -> JSON:
     """Record a kernel's answers, by method: see widgets/src/kernel/offline.ts."""
     model, inspector = hub.model, hub.inspector
     content, buffer = hub.scene.snapshot()
-    state = {"diagnostics": diagnostics(model.diagnostics), "version": wire_version(model.version), "seq": 0}
+    if len(model.graph.nodes) <= MOST_CHECKED:
+        hub.check()
+    problems = hub.problems()
+    state = {"diagnostics": diagnostics(problems), "version": wire_version(model.version), "seq": 0}
     snapshot = {**content, **state, **hub.state(), "title": model.name, "path": None}
     hello = {"protocol": PROTOCOL, "session": "", "can": {"edit": False, "run": False, "save": False}}
     history = {"undo": None, "redo": None, "length": 0, "position": 0}
@@ -114,7 +117,7 @@ def record(hub: Hub) -> JSON:
     answers: dict[str, JSON] = {
         "hello": {"": hello},
         "snapshot": {"": {**snapshot, "history": history, "dirty": False}},
-        "inspect": {str(ident): inspector.node(ident, model.diagnostics) for ident in inspected},
+        "inspect": {str(ident): inspector.node(ident, problems) for ident in inspected},
         "doc": _documents(hub) if inspected else {},
         "value": _values(hub) if inspected else {},
         "about": {"": Editor(model, hub, "").about(None, None)},

@@ -1,7 +1,7 @@
 /** Rewrites that are looked at: what would go is red in the picture, what would come green, until they are made or not. */
 
 import type { App } from "../app.ts";
-import type { RewriteGain, RewriteInfo, RewritePlace, Rewrites } from "../kernel/protocol.ts";
+import type { RewriteGain, RewriteInfo, RewritePlace, Rewrites, Rewritten } from "../kernel/protocol.ts";
 import { asRequestError } from "../kernel/request_error.ts";
 import { Cell } from "../state.ts";
 
@@ -41,6 +41,8 @@ export class Rewriting {
   readonly likes = new Cell(false);
   /** The result of the last action, in words. */
   readonly said = new Cell("");
+  /** The answer of the last rewrite. */
+  readonly receipt = new Cell<Rewritten | null>(null);
   readonly #app: App;
 
   constructor(app: App) {
@@ -100,11 +102,15 @@ export class Rewriting {
     await this.#attempt("Running the model before and after…", async () => {
       const { version } = this.#app.store;
       const chosen = rules.length ? rules : chosenRules;
-      const done = await this.#app.client.request("rewrite", { level, microsoft, rules: chosen, at, protect, version });
-      const back = done.refused.length ? ` Taken back: ${done.refused.join("; ")}.` : "";
-      const unfit = done.unfit.length ? ` Not applied: ${done.unfit.join("; ")}.` : "";
-      const lost = done.lost.length ? ` Lost: ${done.lost.join("; ")}.` : "";
-      return `${done.nodes[0]} nodes before, ${done.nodes[1]} now; outputs: ${done.verdict}.${back}${unfit}${lost}`;
+      this.receipt.value = await this.#app.client.request("rewrite", {
+        level,
+        microsoft,
+        rules: chosen,
+        at,
+        protect,
+        version,
+      });
+      return "";
     });
   }
 
@@ -144,6 +150,7 @@ export class Rewriting {
     if (this.busy.value) return;
     this.busy.value = waiting;
     this.said.value = "";
+    this.receipt.value = null;
     try {
       this.said.value = await work();
     } catch (error) {

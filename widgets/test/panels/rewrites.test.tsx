@@ -88,8 +88,8 @@ test("what all rules would do is marked, then that of a rule, of a place, and no
     { level: "basic", microsoft: false, rules: ["matmul_add"], at: 4, protect: [], version: page.store.version },
   ]);
   assert.equal(
-    page.get("rewrites-said").textContent,
-    "6 nodes before, 5 now; outputs: bit equal. Taken back: x: no. Not applied: y: a shape.",
+    page.get("rewrites-receipt").textContent,
+    "6 nodes before, 5 now; outputs: bit equal. undo1 change taken backx: no1 place not changedy: a shape",
   );
   page.get("rewrites-none").click();
   await page.settle();

@@ -313,6 +313,8 @@ export interface Questions {
   /** The kind of a file that was sent. */
   file: [{ file: string }, FileOffer];
   format: [Record<string, never>, FormatInfo];
+  /** Problems by ONNX's rules, which come as an event. */
+  check: [Record<string, never>, Nothing];
   /** All elements of a small tensor: of an initializer, or of a node's attribute. */
   elements: [{ node?: number | null; name?: string | null; value?: number | null }, Elements];
   /** All operators, or those whose first input may read a value. */
@@ -343,6 +345,7 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   about: { repeatable: true, recorded: "" },
   file: { repeatable: true },
   format: { repeatable: true, recorded: "" },
+  check: { repeatable: true, long: true },
   elements: { repeatable: true },
   operators: { repeatable: true },
   operator_doc: { repeatable: true },

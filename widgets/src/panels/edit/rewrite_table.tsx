@@ -7,6 +7,7 @@ import { quantity } from "../../look/node_heat.ts";
 import { count } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { TextField, ToolButton } from "../parts/controls.tsx";
+import { Receipt } from "./rewrite_receipt.tsx";
 
 const LEVELS = ["basic", "extended", "layout"];
 
@@ -30,6 +31,7 @@ export function RewriteTable({ app }: { app: App }) {
           {busy || sentence}
         </p>
       )}
+      {!busy && <Receipt app={app} />}
       {result && result.answer.rules.length > 0 && (
         <div class="ol-table-scroll" tabIndex={0} aria-label="Rewrites">
           <table class="ol-table" data-testid="rewrites-table">

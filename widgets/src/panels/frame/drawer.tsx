@@ -2,7 +2,7 @@
  * The drawer below the picture: a status line, and above it, on demand, the problems or the results of the last run.
  */
 
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { App, Drawer as DrawerName } from "../../app.ts";
 import type { Diagnostic, Severity, Statistics } from "../../kernel/protocol.ts";
 import { count, nodeLabel, plural } from "../../model/names.ts";
@@ -191,9 +191,16 @@ function ProblemCount({ app, pressed, onClick }: { app: App; pressed: boolean; o
 
 function Problems({ app }: { app: App }) {
   useEvents(app.store, "diagnostics", "commit", "reset");
+  useEffect(() => {
+    if (!app.rulesFollow) app.checkRules();
+  }, [app.store.version]);
   const diagnostics = [...app.store.diagnostics].sort((a, b) => ORDER[a.severity] - ORDER[b.severity]);
   if (diagnostics.length === 0)
-    return <p class="ol-empty">No problems: every type and shape that can be known agrees.</p>;
+    return (
+      <p class="ol-empty">
+        No problems: all types and shapes that can be known agree, and the file keeps ONNX’s rules.
+      </p>
+    );
   return (
     <ul class="ol-problems" tabIndex={0} aria-label="Problems">
       {diagnostics.slice(0, PROBLEMS_SHOWN).map((diagnostic, i) => (
@@ -210,7 +217,8 @@ function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
   const { severity, message, node, value, expected, found: actual, hint } = diagnostic;
   const where = node ? nodeLabel(app.store, node) : value ? (app.store.values.get(value)?.name ?? "") : "";
   // Messages begin with the node's name, which stands in a column of its own here.
-  const text = where && message.startsWith(`${where} (`) ? message.slice(where.length + 1) : message;
+  const isNamed = where && /^[: ]/.test(message.slice(where.length)) && message.startsWith(where);
+  const text = isNamed ? message.slice(where.length).replace(/^:? /, "") : message;
   const detail = [expected && `expected ${expected}`, actual && `found ${actual}`, hint].filter(Boolean).join(" · ");
   return (
     <li>
