@@ -115,33 +115,33 @@ def _wait(
 def together(job: Callable[[int], object], count: int, halt: Callable[[], None]) -> None:
     """Call `job(0)` here and `job(1)` … in other threads, all at once; raise what they raise when all are done.
 
-    The call never returns before all jobs are done, because they work in the caller's memory. Where this thread is
-    interrupted, `halt` is called, which has to end the jobs.
+    A job that has not begun when `job(0)` returns, since its thread got no processor, is not called: each job goes on
+    until no work is left. The call never returns before the jobs that have begun are done, because they work in the
+    caller's memory. Where this thread is interrupted, `halt` is called, which has to end the jobs.
     """
     done: SimpleQueue[tuple[object, BaseException | None]] = SimpleQueue()
-    failures: list[BaseException | None] = []
-    for number in range(1, count):
+    failures: list[BaseException] = []
+    numbers = iter(range(1, count))  # of the jobs that have not begun: a thread that finds none does nothing
+    for _ in range(1, count):
         worker = _taken()
         if worker.thread is None:
             raise RuntimeError("no thread can be started")
-        worker.calls.put((partial(job, number), done))
+        worker.calls.put((partial(next, map(job, numbers), None), done))
     try:
         job(0)
     except BaseException as error:
         halt()
         failures.append(error)
-    left = count - 1
+    left = count - 1 - len([*numbers])
     while left:
         try:
-            failures.append(done.get()[1])
+            failures += filter(None, done.get()[1:])
             left -= 1
         except BaseException as error:  # Ctrl-C
             halt()
             failures.append(error)
     try:
-        for failure in failures:
-            if failure is not None:
-                raise failure
+        if failures:
+            raise failures[0]
     finally:
         failures.clear()  # tracebacks refer to this frame: the cycle would keep the caller's arrays
-        failure = None

@@ -1,7 +1,8 @@
-"""The loop that runs a plan: records in order, their units shared by the threads of a run, a barrier after each.
+"""The loop that runs a plan: records in order, the units of each shared by the threads of a run.
 
-Threads call `interpret` with the same table. `shared` is memory of the run: word 0 counts arrivals at the barrier,
-word 1 + r the units of record r that are taken. Nothing of a run is kept in the plan.
+Threads call `interpret` with the same table. `shared` is memory of the run: word 2 r counts the units of record r that
+are taken, word 2 r + 1 those that are done. A thread goes on to the next record when all units are done: it waits for
+units, not for threads, so one that the system lets wait delays no other. Nothing of a run is kept in the plan.
 
 One thread alone may run the records of a loop's body many times in one call (see `records.CALL`).
 """
@@ -55,7 +56,6 @@ def interpret(call: Any, first: Any, last: Any) -> Any:
 def _once(call: Any, first: Any, last: Any) -> Any:
     table, threads, stop = word(call, _TABLE), word(call, _THREADS), word(call, _STOP)
     shared, scratch = word(call, _SHARED), word(call, _SCRATCH)
-    arrived = 0
     for number in range(first, last):
         record = table + number * WORDS * 8
         kernel, units = word(record, 0), word(record, 1)
@@ -65,16 +65,19 @@ def _once(call: Any, first: Any, last: Any) -> Any:
                     return 1
                 call_kernel(kernel, record, unit, scratch)
             continue
-        counter = shared + 8 * (1 + number)
+        counter = shared + 16 * number
+        done = counter + 8
+        finished = 0
         unit = atomic_add(counter, 1)
         while unit < units and atomic_load(stop) == 0:
             call_kernel(kernel, record, unit, scratch)
+            finished += 1
             unit = atomic_add(counter, 1)
-        arrived += threads
-        atomic_add(shared, 1)
+        if finished != 0:
+            atomic_add(done, finished)
         spins = 0
-        while atomic_load(shared) < arrived:
-            if atomic_load(stop) != 0:  # a thread may never arrive
+        while atomic_load(done) < units:
+            if atomic_load(stop) != 0:  # a unit that is taken may never be done
                 return 1
             spins += 1
             if spins > _SPINS:

@@ -45,7 +45,7 @@ class PlanFrame:
         self.table = np.empty_like(template)
         self.words = self.table.data
         self.fill(template, patches)
-        self.shared = np.zeros(records + 1, np.int64)
+        self.shared = np.zeros(2 * records, np.int64)
         self._stop = np.zeros(1, np.int64)
         self._scratch: list[Array] = []
         self._called: list[Array] = []

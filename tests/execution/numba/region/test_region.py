@@ -9,12 +9,14 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from onnxlab.errors import RunStopped
-from onnxlab.execution.base import background
+from onnxlab.execution.base import background, worker
 from onnxlab.execution.base.worker import together
 from onnxlab.execution.numba.machine.host import HOSTS, host
 from onnxlab.execution.numba.plan import engine, plan
@@ -172,9 +174,10 @@ def test_threads_share_a_plan():
 
 
 def test_an_interrupt_waits_for_threads_that_use_the_memory():
-    halted, ended = threading.Event(), []
+    halted, ended, begun = threading.Event(), [], threading.Barrier(3)
 
     def job(number):
+        begun.wait(60)
         if number == 0:
             raise KeyboardInterrupt
         assert halted.wait(60)
@@ -184,6 +187,35 @@ def test_an_interrupt_waits_for_threads_that_use_the_memory():
     with pytest.raises(KeyboardInterrupt):
         together(job, 3, halted.set)
     assert sorted(ended) == [1, 2]
+
+
+def test_threads_without_a_processor_are_not_waited_for(monkeypatch):
+    busy, called = SimpleNamespace(thread=threading.current_thread(), calls=SimpleQueue()), []
+    monkeypatch.setattr(worker, "_taken", lambda: busy)
+    together(called.append, 3, lambda: None)
+    assert called == [0]
+    for _ in range(2):
+        assert busy.calls.get()[0]() is None, "too late"
+    assert called == [0]
+
+
+def test_a_thread_that_comes_late_finds_all_units_done(monkeypatch):
+    model, x = perceptron(np.random.default_rng(7))
+    units = []
+
+    def one_after_the_other(frame, first, last, threads):
+        frame.shared[:] = 0
+        for call in frame.calls(2):
+            assert engine._interpret(call, first, last) == 0
+            units.append(frame.shared[1::2].tolist())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "interpret", one_after_the_other)
+        ours = Both(model).hot.run({"x": x}, keep=False)
+    assert units[0] == units[1]
+    assert min(units[0]) > 0
+    for name, array in Both(model).hot.run({"x": x}, keep=False).items():
+        np.testing.assert_array_equal(ours[name], array)
 
 
 def test_two_threads_give_what_one_gives():
