@@ -185,7 +185,7 @@ class _Watch(StepCounter):
         self._nodes = nodes
         self._records = records
 
-    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+    def done(self, instruction: Instruction, frame: list[Any], seconds: float) -> Iterable[int]:
         provider, inside = instruction.step.op, list[NodeProfile]()
         for nodes, share in self._shares(instruction, frame):
             entries = [self._inside(node) for node in nodes]
@@ -196,7 +196,7 @@ class _Watch(StepCounter):
                 for entry, part in zip(entries, parts, strict=True)
             ]
         self.entries += inside or [_entry(instruction, frame, seconds, self._records)]
-        return super().done(instruction, frame, reused, seconds)
+        return super().done(instruction, frame, seconds)
 
     def _shares(self, instruction: Instruction, frame: list[Any]) -> Sequence[tuple[tuple[NodeView, ...], float]]:
         """The nodes of a compiled part that run as one step, and their part of its time; none of other steps."""

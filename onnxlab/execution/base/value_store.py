@@ -91,12 +91,6 @@ class Marks:
     def __bool__(self) -> bool:
         return bool(self.edited or self.changed or self.pinned)
 
-    def add(self, other: Marks) -> None:
-        """Add the touched values and nodes of another Marks."""
-        self.edited |= other.edited
-        self.changed |= other.changed
-        self.pinned |= other.pinned
-
 
 class ValueStore:
     """The values of one ModelGraph.
@@ -117,9 +111,8 @@ class ValueStore:
         self._state = StoreState()
         self.in_use = False
         self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
-        self._marks = Marks()  # of commits before the noted run
+        self._marks = Marks()  # of commits before the noted run: later ones merge it
         self._noted: LastRun | None = None
-        self._later = Marks()  # of commits since that run
         self._recent: LastRun | None = None  # the run noted before it, while its program is the model's
         self._pins: dict[int, Any] = {}
         self.dependents = Dependents(graph)
@@ -169,9 +162,8 @@ class ValueStore:
         with self._lock:
             if not self.in_use:
                 return
-            self._recent = None
             self.dependents.follow(commit)
-            marks = self._open_marks
+            marks = self._open_marks()
             if touched.opsets or touched.functions:
                 marks.edited.add(-1)
             marks.edited.update(self._owner(node) for node in touched.nodes)
@@ -179,10 +171,12 @@ class ValueStore:
                 marks.edited.add(self._owner(scope.owner) if scope.owner else -1)
             marks.changed |= touched.values | touched.removed_values
 
-    @property
     def _open_marks(self) -> Marks:
-        """The marks to which the next commit is added."""
-        return self._marks if self._noted is None else self._later
+        """The marks to which a commit is added, after the run that was noted before it."""
+        if self._noted is not None:
+            self._work_out()
+        self._recent = None
+        return self._marks
 
     def _owner(self, node: int) -> int:
         """The node of the main graph that is a node or holds it; -1 (all) where that is in a function."""
@@ -199,15 +193,12 @@ class ValueStore:
             return self._state
 
     def _work_out(self) -> None:
-        """Bring the state up to date: commits, then the run that was noted, then the commits after it."""
-        noted, later = self._noted, self._later
+        """Bring the state up to date: commits, then the run that was noted."""
+        noted = self._noted
         state = self._after_edits(self._state, self._marks) if self._marks else self._state
-        self._recent = None if noted is None or later else noted
         if noted is not None:
             state = self._after_run(state, noted)
-            if later:
-                state = self._after_edits(state, later)
-        self._noted, self._marks, self._later = None, Marks(), Marks()
+        self._recent, self._noted, self._marks = noted, None, Marks()
         self._replace_state(state)
 
     def _replace_state(self, state: StoreState) -> None:
@@ -252,7 +243,7 @@ class ValueStore:
         """Mark every node as changed, because operators were registered or replaced."""
         with self._lock:
             if self.in_use:
-                self._open_marks.edited.add(-1)
+                self._open_marks().edited.add(-1)
 
     # -- pins -------------------------------------------------------------------------------------------------------
 
@@ -276,7 +267,7 @@ class ValueStore:
     def _note_pin(self, value: int) -> None:
         """Mark the value as edited, since a pin was set or removed: its dependents are no longer fresh."""
         if self.in_use:
-            self._open_marks.pinned.add(value)
+            self._open_marks().pinned.add(value)
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
@@ -285,16 +276,13 @@ class ValueStore:
         with self._lock:
             if run.version != self._graph.version:
                 return
-            if self._later:  # replaces the run that was noted before
-                self._marks.add(self._later)
-                self._later = Marks()
             self._noted, self._recent, self.in_use = run, None, True
 
     def last_run(self) -> LastRun | None:
         """The run that was noted last, where nothing has been edited, pinned or run with all values kept since."""
         with self._graph.lock, self._lock:
             run = self._recent if self._noted is None else self._noted
-            if run is None or run.version != self._graph.version or self._open_marks:
+            if run is None or run.version != self._graph.version:
                 return None
             fed = {} if run is self._noted else run.inputs()
             return run if all(map(is_, map(self._state.arrays.get, fed), fed.values())) else None
@@ -353,7 +341,7 @@ class ValueStore:
         with self._lock:
             self._noted = self._recent = None
             self._replace_state(StoreState(generation=self._state.generation + 1))
-            self._marks, self._later = Marks(), Marks()
+            self._marks = Marks()
 
 
 def _last_of(values: Mapping[K, Any], room: int) -> Iterator[tuple[K, Any]]:

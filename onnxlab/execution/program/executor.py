@@ -27,12 +27,12 @@ from onnxlab.shapes import Fact
 
 
 class Observer(Protocol):
-    """An observer of the steps of a run, which may know the results of some."""
+    """An observer of the steps of a run."""
 
-    def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
-        """Outputs of this step that are known already, or None when the step has to be called."""
+    def begins(self, instruction: Instruction) -> None:
+        """Called before each step."""
 
-    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+    def done(self, instruction: Instruction, frame: list[Any], seconds: float) -> Iterable[int]:
         """Called after each step; returns the slots that may be let go."""
 
 
@@ -306,18 +306,12 @@ def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collec
 
 def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Observer) -> Iterable[int]:
     """Run one step with an observer; returns the slots that may be dropped."""
-    known = observer.reuse(instruction, frame)
+    observer.begins(instruction)
     start = perf_counter()
-    result = call_step(instruction, frame, run) if known is None else known
+    result = call_step(instruction, frame, run)
     seconds = perf_counter() - start
-    slot = instruction.result
-    if slot > 0 and type(result) is np.ndarray:
-        frame[slot] = result
-        if result.nbytes > SMALL:
-            run.memory.hold(id(frame), slot, result)
-    else:
-        spread(instruction, frame, result, run.memory)
-    return observer.done(instruction, frame, known is not None, seconds)
+    spread(instruction, frame, result, run.memory)
+    return observer.done(instruction, frame, seconds)
 
 
 def ask(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:

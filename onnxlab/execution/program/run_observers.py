@@ -34,11 +34,11 @@ class StepCounter:
     def __init__(self, position: Position) -> None:
         self._position = position
 
-    def reuse(self, instruction: Instruction, frame: list[Any]) -> None:
-        """Note the instruction whose result is reused."""
+    def begins(self, instruction: Instruction) -> None:
+        """Note the instruction that is under way."""
         self._position.entered = instruction
 
-    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+    def done(self, instruction: Instruction, frame: list[Any], seconds: float) -> Iterable[int]:
         """Count the instruction and name the slots to drop."""
         self._position.done += 1
         return instruction.drop
@@ -115,10 +115,10 @@ class HandedValues:
             handing = program.notes[_NOTE] = _handing(program)
         self._steps, self._rest, self._take = handing.steps, handing.rest, take
 
-    def reuse(self, instruction: Instruction, frame: list[Any]) -> None:
-        """Reuse nothing."""
+    def begins(self, instruction: Instruction) -> None:
+        """Wait for the step's outputs."""
 
-    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+    def done(self, instruction: Instruction, frame: list[Any], seconds: float) -> Iterable[int]:
         """Hand over the outputs that a step made; returns the slots that no later step reads."""
         outputs, drop = self._steps[instruction]
         for slot, place in outputs:
