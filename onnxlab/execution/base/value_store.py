@@ -36,7 +36,6 @@ class StoreState:
         arrays: read-only arrays, lists and dicts.
         fed: values of the last run that were fed.
         stale: values whose node was changed, or that depend on such values.
-        generation: counts changes of state.
         held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
         has_run: whether the values are those of a run.
     """
@@ -44,7 +43,6 @@ class StoreState:
     arrays: Mapping[int, Any] = field(default_factory=dict)
     fed: frozenset[int] = frozenset()
     stale: frozenset[int] = frozenset()
-    generation: int = 0
     held: int = 0
     has_run: bool = False
 
@@ -70,7 +68,7 @@ class StoreState:
             held = total(arrays.values())
         return replace(
             self, arrays=arrays, fed=frozenset(fed), stale=stale - (values.keys() | fed.keys()),
-            generation=self.generation + 1, held=held, has_run=True,
+            held=held, has_run=True,
         )  # fmt: skip
 
 
@@ -101,7 +99,6 @@ class ValueStore:
 
     Attributes:
         dependents: what depends on which value.
-        in_use: whether values are kept that an edit could make stale.
     """
 
     def __init__(self, graph: ModelGraph, budget: int | None = None) -> None:
@@ -109,8 +106,6 @@ class ValueStore:
         self._budget = budget
         self._lock = fork_safe(threading.RLock())
         self._state = StoreState()
-        self.in_use = False
-        self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
         self._marks = Marks()  # of commits before the noted run: later ones merge it
         self._noted: LastRun | None = None
         self._recent: LastRun | None = None  # the run noted before it, while its program is the model's
@@ -121,6 +116,11 @@ class ValueStore:
     def budget(self) -> int:
         """Bytes that may be kept."""
         return int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
+
+    @property
+    def in_use(self) -> bool:
+        """Whether values are kept that an edit could make stale."""
+        return self._state.has_run or self._noted is not None
 
     @property
     def is_settled(self) -> bool:
@@ -185,9 +185,6 @@ class ValueStore:
     def current(self) -> StoreState:
         """The state after all commits so far, with the values stale that they made stale."""
         with self._graph.lock, self._lock:
-            if not self.in_use and self._seen != self._graph.version:
-                self._seen = self._graph.version
-                self._state = replace(self._state, generation=self._state.generation + 1)
             if self._marks or self._noted is not None:
                 self._work_out()
             return self._state
@@ -199,11 +196,7 @@ class ValueStore:
         if noted is not None:
             state = self._after_run(state, noted)
         self._recent, self._noted, self._marks = noted, None, Marks()
-        self._replace_state(state)
-
-    def _replace_state(self, state: StoreState) -> None:
-        """Take over a state that contains every noted run."""
-        self._state, self.in_use = state, state.has_run
+        self._state = state
 
     def _after_run(self, state: StoreState, run: LastRun) -> StoreState:
         """The state after a run that kept its inputs and some values, without the values that other inputs made."""
@@ -220,7 +213,7 @@ class ValueStore:
         arrays.update(known)
         return replace(
             state, arrays=arrays, fed=frozenset(fed), stale=stale - (known.keys() | renewed),
-            generation=state.generation + 1, held=total(arrays.values()), has_run=True,
+            held=total(arrays.values()), has_run=True,
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
@@ -231,7 +224,7 @@ class ValueStore:
         for value in replaced.union(value for value in marks.changed if value not in graph.values):
             arrays.pop(value, None)
         stale = state.stale.union(self.dependents.of(edited | replaced), edited)
-        return replace(state, arrays=arrays, stale=stale, generation=state.generation + 1)
+        return replace(state, arrays=arrays, stale=stale)
 
     def _is_replaced(self, value: int, state: StoreState) -> bool:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
@@ -276,7 +269,7 @@ class ValueStore:
         with self._lock:
             if run.version != self._graph.version:
                 return
-            self._noted, self._recent, self.in_use = run, None, True
+            self._noted, self._recent = run, None
 
     def last_run(self) -> LastRun | None:
         """The run that was noted last, where nothing has been edited, pinned or run with all values kept since."""
@@ -295,7 +288,7 @@ class ValueStore:
             fed, arrays = self._noted.inputs(), self._state.arrays
             if any(value in arrays and not same(arrays[value], array) for value, array in fed.items()):
                 left = {value: array for value, array in arrays.items() if value in fed}
-                self._replace_state(replace(self._state, arrays=left, held=total(left.values())))
+                self._state = replace(self._state, arrays=left, held=total(left.values()))
 
     def keep(self, run: LastRun, values: Mapping[str, Any], held: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Keep values that were computed from those of the last run: the last of them where the budget is small.
@@ -323,24 +316,27 @@ class ValueStore:
         held = state.held + at_most(values.values())
         if held <= self.budget:
             arrays = {**values, **state.arrays}
-            self._replace_state(replace(state, arrays=arrays, held=held, generation=state.generation + 1))
+            self._state = replace(state, arrays=arrays, held=held)
 
-    def merge(self, began: StoreState, new: StoreState) -> bool:
-        """Take over the values of a run, unless the model or the state changed since it began; tells whether it did."""
+    def merge(self, version: int, began: StoreState, new: StoreState) -> bool:
+        """Take over the values of a run, unless the model or the state changed since it began; tells whether it did.
+
+        Args:
+            version: of the graph when the run began.
+        """
         if not began.arrays:
             about_to_hold(new.held)
         with self._graph.lock, self._lock:
-            began_before_edit = not self._state.has_run and self._seen != self._graph.version
-            is_same = self._noted is None and not self._marks and self._state.generation == began.generation
-            if is_same and not began_before_edit:
-                self._replace_state(new)
-            return is_same and not began_before_edit
+            is_same = self._noted is None and not self._marks and self._state is began
+            if is_same and version == self._graph.version:
+                self._state = new
+            return self._state is new
 
     def clear(self) -> None:
         """Forget every value."""
         with self._lock:
             self._noted = self._recent = None
-            self._replace_state(StoreState(generation=self._state.generation + 1))
+            self._state = StoreState()
             self._marks = Marks()
 
 

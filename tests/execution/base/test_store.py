@@ -171,15 +171,15 @@ def test_a_pin_stands_in_for_a_producer_until_it_goes(run):
 
 
 def test_an_edit_during_a_run_drops_what_the_run_would_keep(run):
-    state = run.store.current()
+    began, version = run.store.current(), run.graph.version
     run.run({"x": X})
-    assert not run.store.merge(state, state)
+    assert not run.store.merge(version, began, StoreState())
 
 
 def test_an_edit_during_the_very_first_run_drops_it_too(run):
-    began = run.store.current()
+    began, version = run.store.current(), run.graph.version
     run.graph.apply(SetField(("node", node(run, "a")), "op_type", "Neg"))
-    assert not run.store.merge(began, StoreState(arrays={value(run, "a"): X}, has_run=True))
+    assert not run.store.merge(version, began, StoreState(arrays={value(run, "a"): X}, has_run=True))
     assert len(run.store) == 0
 
 
