@@ -142,7 +142,8 @@ class Running(Editing, Copying, RunnerOwner):
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
                                 seed=seed, strict=strict, exact=exact)  # fmt: skip
         threads = threads if type(threads) is int else expect(threads, int, "threads", "a number")
-        feeds, names, runner = self._by_name(feeds), self._by_name(outputs), self._runner or self.runner
+        feeds, names = by_name(self.graph, feeds), None if outputs is None else by_name(self.graph, outputs)
+        runner = self._runner or self.runner
         if exact:
             return runner.run(feeds, names, limits=limits, progress=progress, seed=seed, strict=strict)
         by = runner.by(providers, threads) if providers else runner.usual(threads)

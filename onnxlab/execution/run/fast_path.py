@@ -65,7 +65,7 @@ def run_key(version: int, feeds: Mapping[str, Any], outputs: Sequence[str] | Non
         if type(array) is not _ARRAY:
             return None
         signature += name, array.dtype, array.shape
-    return RunKey._make((version, (*signature,), None if outputs is None else (*outputs,)))
+    return tuple.__new__(RunKey, (version, (*signature,), None if outputs is None else (*outputs,)))
 
 
 class Specialization:
@@ -83,16 +83,17 @@ class Specialization:
     def __init__(self, program: Program, threads: int, seconds: float, is_body: bool = False) -> None:
         self.program = program
         self.seconds = seconds
-        instructions = program.instructions
-        self._threads = threads if any(map(_uses_blas, instructions)) else 0
+        self._threads = threads if any(map(_uses_blas, program.instructions)) else 0
         self._run: Function | None = None
         self._quiet = False
-        self._limit = 0  # threads of BLAS in a short run; bodies that have not run cannot run in it
         self._missing: list[ProgramBody] = []  # these bodies
         self._most = blas.LITTLE  # bytes of a value in a short run
         self._is_body = is_body
-        self._failures = self._pause = 0
-        self._possible = 0 < len(instructions) <= _STEPS and all(_takes(i) for i in instructions if not i.constant)
+        # `_limit` is that of a short run, in which bodies that have not run cannot run
+        self._limit = self._failures = self._pause = 0
+        self._possible = 0 < len(program.instructions) <= _STEPS and all(
+            _takes(instruction) for instruction in program.instructions if not instruction.constant
+        )
 
     def run(self, feeds: Mapping[str, Any], is_kept: bool = False) -> tuple[dict[str, Any], Sequence[Any]]:
         """The outputs, as arrays that the caller may write to, and the border; raises what nodes raise.
@@ -105,7 +106,8 @@ class Specialization:
         began = perf_counter()  # thread_time takes ten times as long; one delayed run counts little
         arrays = [*feeds.values()]
         results = (self._short(arrays) if self._possible else None) or self._counted(arrays, is_kept)
-        self.seconds = min(perf_counter() - began, 2 * self.seconds)
+        most = 2 * self.seconds
+        self.seconds = seconds if (seconds := perf_counter() - began) < most else most
         return results
 
     def _short(self, arrays: list[Any]) -> tuple[dict[str, Any], Sequence[Any]] | None:

@@ -56,7 +56,7 @@ def note_short(
     results: Mapping[str, Any], seconds: float,
 ) -> None:  # fmt: skip
     """Note a run of `seconds` whose feeds are all arrays; outputs are copied where that adds next to nothing."""
-    fed = [array.copy() for array in feeds]
+    fed = [*map(np.ndarray.copy, feeds)]
     if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
         note(store, compiler, program, fed, border, results)
         return

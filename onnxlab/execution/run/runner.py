@@ -114,7 +114,8 @@ class Runner:
 
     def usual(self, threads: int = 1) -> Programs:
         """The programs by the fastest installed providers, which compile in the background; see `compiles`."""
-        return self.by(None, threads, patient=True) if self.compiles else self.by(("numpy",), threads)
+        known = self._others.get((None, threads, True)) if self.compiles else self.by(("numpy",), threads)
+        return known or self.by(None, threads, patient=True)
 
     def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
         # weak: this runner holds the programs; all nodes run again where custom operators are registered or removed

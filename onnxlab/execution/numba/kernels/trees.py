@@ -3,13 +3,13 @@
 A node is three int32 and a number: feature * 32 + 16 where it branches + 4 bits, the offsets of the nodes that follow
 where the bit is not set and where it is, and what is compared with; 16 bytes, or 24 where numbers are float64. The bits
 say where a feature goes that is less, equal, greater, or NaN; a leaf leads to itself, and nothing is compared with NaN.
-Four trees go down together, since each step waits for the one before, and no step is a jump that may be guessed wrong.
+Eight trees go down together, since each step waits for the one before, and no step is a jump that may be guessed wrong.
 Numbers are added as float64, which for those of float32 gives what float32 would, as long as each sum is rounded.
 A record:
 
     x, x_row, rows      features
     unit_rows           what one unit takes
-    nodes, roots, trees all nodes; offsets [trees], whose number is a multiple of four
+    nodes, roots, trees all nodes; offsets [trees], whose number is a multiple of eight
     votes, voted        numbers and uint8 [nodes][targets]
     targets, y          of the votes; scores [rows][targets], or [rows][2] where they are paired
     choices, names      int64 [rows] and the labels to choose from, 0 where no label is wanted
@@ -95,14 +95,18 @@ def _next(place, x, number, plain):
 
 @helper
 def _leaves(nodes, roots, x, number, plain):
-    """The offsets of the leaves that four trees send a row to."""
+    """The offsets of the leaves that eight trees send a row to."""
     a, b, c, d = get_i64(roots), get_i64(roots + 8), get_i64(roots + 16), get_i64(roots + 24)
-    while (get_i32(nodes + a) | get_i32(nodes + b) | get_i32(nodes + c) | get_i32(nodes + d)) & _BRANCH:
-        a = _next(nodes + a, x, number, plain)
-        b = _next(nodes + b, x, number, plain)
-        c = _next(nodes + c, x, number, plain)
-        d = _next(nodes + d, x, number, plain)
-    return a, b, c, d
+    e, f, g, h = get_i64(roots + 32), get_i64(roots + 40), get_i64(roots + 48), get_i64(roots + 56)
+    heads = _BRANCH
+    while heads & _BRANCH:
+        a, b = _next(nodes + a, x, number, plain), _next(nodes + b, x, number, plain)
+        c, d = _next(nodes + c, x, number, plain), _next(nodes + d, x, number, plain)
+        e, f = _next(nodes + e, x, number, plain), _next(nodes + f, x, number, plain)
+        g, h = _next(nodes + g, x, number, plain), _next(nodes + h, x, number, plain)
+        heads = get_i32(nodes + a) | get_i32(nodes + b) | get_i32(nodes + c) | get_i32(nodes + d)
+        heads |= get_i32(nodes + e) | get_i32(nodes + f) | get_i32(nodes + g) | get_i32(nodes + h)
+    return a, b, c, d, e, f, g, h
 
 
 @helper
@@ -180,7 +184,7 @@ def forest(record: Any, unit: Any, scratch: Any) -> None:
         clear_bytes(scratch, targets * (number + 1))
         for target in range(targets if full else 0):
             put_u8(seen + target, 1)
-        for tree in range(0, trees, 4):
+        for tree in range(0, trees, 8):
             for leaf in _leaves(nodes, roots + tree * 8, x, number, word(record, 22)):
                 _sum(record, scratch, seen, leaf)
         for target in range(targets):

@@ -83,7 +83,7 @@ def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], l
     leaves, heads = forest.modes == LEAF, _heads(forest)
     nodes, size = _nodes(forest, heads)
     count, targets = forest.votes.shape
-    roots = np.full(-(-len(forest.roots) // 4) * 4, count * size, np.int64)
+    roots = np.full(-(-len(forest.roots) // 8) * 8, count * size, np.int64)
     roots[: len(forest.roots)] = forest.roots * size
     arrays = {"nodes": nodes, "roots": roots, "votes": np.zeros((count + 1, targets), forest.votes.dtype),
               "voted": np.zeros((count + 1, targets), np.uint8)}  # fmt: skip
