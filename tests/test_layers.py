@@ -22,6 +22,7 @@ LAYERS = [
     "forking",
     "threads",
     "garbage_collection",
+    "private_folder",
     "printable",
     "argument_types",
     "errors",

@@ -3,14 +3,13 @@
 import contextlib
 import json
 import os
-import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from onnxlab.errors import OnnxlabError
+from onnxlab.private_folder import closed
 
 LONGEST = 90
 """Bytes of the path of a socket; systems allow some 100."""
@@ -39,15 +38,9 @@ def folder() -> Path:
     base = os.environ.get("XDG_RUNTIME_DIR") or str(Path.home() / ".local" / "state")
     place = Path(base) / "onnxlab"
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if sys.platform != "win32":
-            status = place.lstat()
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-                raise OnnxlabError(f"{place} is not a folder of this user; models are served from nowhere else")
-            place.chmod(0o700)
+        return closed(place)
     except OSError as error:
         raise OnnxlabError(f"{place} cannot be used to serve models: {error.strerror or error}") from None
-    return place
 
 
 def socket_path() -> str:

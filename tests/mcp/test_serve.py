@@ -70,7 +70,7 @@ def test_serving_ends_quickly_whatever_its_thread_is_at(runtime: Path) -> None:
 
 def test_a_folder_of_another_user_is_not_used(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.mkdir(parents=True)
-    monkeypatch.setattr(os, "getuid", lambda: 4242)
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
     with pytest.raises(OnnxlabError, match="not a folder of this user"):
         onnxlab.serve(onnxlab.load())
 

@@ -12,7 +12,8 @@ V = TypeVar("V")
 class Lru(OrderedDict[K, V]):
     """Entries by key, no more than a bound; `keep` adds one, or makes one the newest.
 
-    A lookup leaves the order as it is: lookups are most of the work of the shortest runs.
+    A lookup leaves the order as it is: lookups are most of the work of the shortest runs. Threads may share a cache:
+    no method fails where another thread takes an entry out meanwhile.
 
     Args:
         name: what the entries are, for tests and for reading.
@@ -26,8 +27,8 @@ class Lru(OrderedDict[K, V]):
 
     def keep(self, key: K, value: V) -> V:
         """Make an entry the newest, and drop the oldest entries beyond the bound; returns the value."""
+        self.pop(key, None)
         self[key] = value
-        self.move_to_end(key)
         while len(self) > self.bound:
             self.popitem(last=False)
         return value

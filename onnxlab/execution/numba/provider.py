@@ -10,13 +10,11 @@ compiling, and compiles. Numba itself is imported only by the process that compi
 from __future__ import annotations
 
 import importlib
-import operator
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
-
-import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
@@ -111,9 +109,13 @@ class NumbaProvider(Provider):
         from onnxlab.execution.numba.plan.elementwise_chains import SMALL_FLOATS
         from onnxlab.execution.numba.region.region import Region
 
+        whole = part
         if constants is None:
-            constants = _constants_of(part, view, self._constants.derived)
             NumpyProvider().check(part, view)  # by which the region runs at first
+            whole = _with_constants(part, view)
+            names = dict.fromkeys(name for node in background.paced(whole.nodes) for name in node.inputs if name)
+            arrays = {name: view.constant(name) for name in background.paced(names)}
+            constants = {name: array for name, array in arrays.items() if array is not None}
 
         @cache
         def step(node: NodeView) -> Step:
@@ -126,20 +128,21 @@ class NumbaProvider(Provider):
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         region = Region(
-            part, constants, step, view.opsets, fallback, halves, lambda: self.threads, self.capabilities.background,
+            whole, constants, step, view.opsets, fallback, halves, lambda: self.threads, self.capabilities.background,
             self.precise, self._constants.region(),
-            lambda node: with_fallback(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
+            lambda node: fallback if node not in part.nodes else with_fallback(
+                node, part, view, lambda piece, inner: self._region(piece, inner, known)),
             known.intersection(part.inputs), before,
         )  # fmt: skip
 
         def again(later: Part, now: PartitionView, names: Collection[str]) -> CompiledPart | None:
             nonlocal view
+            if whole is not part:  # an edit may be of a node that is not the part's
+                return None
             others = [] if later.nodes == part.nodes else [*{*later.nodes} - {*part.nodes}]
             if not others and constants.keys().isdisjoint(names) and region.edited_elsewhere():
                 view = now  # else the earlier model is kept
                 return CompiledPart(region)
-            if not constants.keys().isdisjoint(part.inputs):  # derived from other constants
-                return None
             NumpyProvider().check(Part("numpy", tuple(others), (), ()), now)
             replaced = {name: now.constant(name) for name in names if name in constants}
             return self._region(later, now, known, {**constants, **replaced}, region)
@@ -276,40 +279,20 @@ def view_fact(view: PartitionView | _Claims, name: str) -> TensorFact | None:
     return fact if isinstance(fact, TensorFact) and fact.shape is not None else None
 
 
-def _constants_of(
-    part: Part, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]
-) -> dict[str, np.ndarray[Any, Any]]:
-    """{name: array} of the constants that a part reads: initializers, and what nodes of any part make from these alone.
+def _with_constants(part: Part, view: PartitionView) -> Part:
+    """The part and those nodes of others that make inputs of it from constants alone, which it computes itself.
 
-    Args:
-        derived: {node: (inputs, output)}, so that an output is computed once and stays the same array.
+    What they make is then a constant for its kernels, which pack weights once, and not in every run.
     """
-    names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
-    constants = {name: view.constant(name) for name in background.paced(names)}
-    makers, needed = list[NodeView](), {name for name in part.inputs if constants.get(name) is None}
+    needed, chosen, names, makers = {*part.inputs}, list[NodeView](), set[str](), list[NodeView]()
     for node in background.paced(reversed(view.nodes)):
-        if not needed.isdisjoint(node.outputs) and find_traits(node.domain, node.op_type).size_arithmetic:
-            makers.append(node)
+        if needed.isdisjoint(node.outputs) or node in failed:
+            continue
+        if find_traits(node.domain, node.op_type).size_arithmetic:
+            chosen.append(node)
             needed.update(node.inputs)
-    values: dict[str, Any] = {}
-    for node in reversed(makers):
-        inputs = [values[name] if name in values else view.constant(name) for name in node.inputs]
-        known = derived.get(node)
-        if known is None or not all(map(operator.is_, known[0], inputs)):
-            known = derived[node] = inputs, _computed(node, inputs, view)
-        values[node.outputs[0]] = known[1]
-    constants.update((name, values[name]) for name in part.inputs if name in values)
-    return {name: array for name, array in constants.items() if array is not None}
-
-
-def _computed(node: NodeView, inputs: list[Any], view: PartitionView) -> Any:
-    """The output of a node for these inputs; None where one is not known, and where the node has several."""
-    if any(name and array is None for name, array in zip(node.inputs, inputs, strict=True)) or len(node.outputs) > 1:
-        return None
-    (step,) = NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)
-    if step.constants is not None or step.context:
-        return None if step.constants is None else step.constants[0]
-    try:
-        return np.asarray(step.call(*inputs))
-    except Exception:  # of the kernel: the run of the node raises it with the node's name
-        return None
+    for node in reversed(chosen):
+        if all(not name or name in names or view.constant(name) is not None for name in node.inputs):
+            makers.append(node)
+            names.update(node.outputs)
+    return replace(part, nodes=(*makers, *part.nodes)) if makers else part

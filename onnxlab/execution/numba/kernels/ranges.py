@@ -22,7 +22,7 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     splat,
     vround,
 )
-from onnxlab.execution.numba.kernels.simd.memory import copy_bytes, get_f32, get_i32, load, load_part, put_f32, word
+from onnxlab.execution.numba.kernels.simd.memory import copy_bytes, get_f32, load, load_part, put_f32, word
 from onnxlab.execution.numba.kernels.simd.narrow_integers import store_i8, store_i16
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 
@@ -134,18 +134,12 @@ def quantize_rows(x, rows, length, step, levels):
 
 
 @helper
-def quantize_bytes(x, rows, length, step, levels, repeated, repeats):
-    """Quantize rows to uint8 with a zero point, rows 2 * `step` bytes apart; returns (scale, zero point).
-
-    Behind each row, from an even place on, come those of its levels again whose places are in `repeated`, int32.
-    """
+def quantize_bytes(x, rows, length, step, levels):
+    """Quantize rows to uint8 with a zero point, rows 2 * `step` bytes apart; returns (scale, zero point)."""
     scale, zero = _quantization_of(x, rows, length, step)
     bottom, top, divisor, shift = splat(-zero), splat(_LAST - zero), splat(scale), splat(zero)
     for row in range(rows):
         line = levels + row * step * 2
         for i in range(0, length, WIDTH):
             store_i8(line + i, levels_of(load(x + (row * step + i) * 4), divisor, bottom, top) + shift)
-        behind = line + (length + 1) // 2 * 2
-        for number in range(repeats):
-            copy_bytes(behind + number, line + get_i32(repeated + number * 4), 1)
     return scale, zero

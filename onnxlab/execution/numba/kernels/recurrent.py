@@ -5,8 +5,8 @@ tables in `work` from one record to the next, so that a long sequence is several
 
     projected, p_step, p_row   [steps][batch][directions][gates][padded] float32, and bytes of a step and a row
     weights             recurrent ones, [directions][gates][panels][hidden][COLUMNS]; or pairs or quads of levels
-    scales              of these levels, for each direction: scales, int32 sums of columns, both [gates][padded], and
-                        int32 places of levels that are repeated behind a row; 0 for float32
+    scales              of these levels, for each direction: scales, int32 sums of columns, both [gates][padded]; 0 for
+                        float32
     h0, c0              [directions][batch][hidden], 0 where they are zeros
     y, y_step, y_direction, y_row   results and their strides
     h_last, c_last      [directions][batch][hidden]
@@ -18,7 +18,7 @@ tables in `work` from one record to the next, so that a long sequence is several
     peepholes           [directions][3][padded to vectors], 0 where absent
     functions           int64 [directions][3][code, alpha, beta]
     kind, flag          0 LSTM (flag 1: input and forget gate are coupled), 1 GRU (flag 1: reset after the
-                        product), 2 RNN; flag 2: pairs are of int8; 4: quads, and flag >> 8 repeated levels
+                        product), 2 RNN; flag 2: pairs are of int8; 4: quads
     clip                bits of float32
     table               int32: bytes of rows of states, with the last repeated
     work, work_bytes    memory of each unit
@@ -73,30 +73,22 @@ def _times(x, places, rows, hidden, weights, y, residual, sources, bias):
 
 
 @helper
-def _quantized(record, number, h, rows, hidden, padded, levels):
+def _quantized(record, h, rows, hidden, padded, levels):
     """States to levels in the form of the weights: (scale, zero point as a whole number, 0 where it is off them)."""
-    flag = word(record, FLAG)
-    if flag & 4:
-        repeated = _side(record, number, padded) + 8 * padded * 4
-        scale, zero = quantize_bytes(h, rows, hidden, padded, levels, repeated, flag >> 8)
+    if word(record, FLAG) & 4:
+        scale, zero = quantize_bytes(h, rows, hidden, padded, levels)
         return scale, np.int64(zero)
     return quantize_rows(h, rows, hidden, padded, levels), 0
-
-
-@helper
-def _side(record, number, padded):
-    """Scales, sums of columns and places of repeated levels of one direction."""
-    return word(record, SCALES) + number * (8 * padded + (word(record, FLAG) >> 8)) * 4
 
 
 @helper
 def _times_levels(record, number, levels, table, places, rows, h, padded, y, residual, sources, scratch):
     """`_times` of levels with their scale and weights that are levels with theirs, all gates in a row."""
     hidden, flag, line = word(record, HIDDEN), word(record, FLAG), padded * 4
-    scale, zero = _quantized(record, number, h, rows, hidden, padded, levels)
-    depth = ((hidden + 1) // 2 * 2 + (flag >> 8) + 3) // 4 if flag & 4 else (hidden + 1) // 2
+    scale, zero = _quantized(record, h, rows, hidden, padded, levels)
+    depth = (hidden + 3) // 4 if flag & 4 else (hidden + 1) // 2
     panels, step, factor = padded // COLUMNS, depth * _PANEL // (2 if flag & 2 else 1), splat(scale)
-    weights, scales = word(record, WEIGHTS) + number * 4 * panels * step, _side(record, number, padded)
+    weights, scales = word(record, WEIGHTS) + number * 4 * panels * step, word(record, SCALES) + number * 8 * line
     if flag & 4:  # the table is of what is added to levels
         for row in range(rows):
             put_i32(table + row * 4, -zero)

@@ -65,31 +65,18 @@ class IntegerProduct(Product):
         self.target = builder.allocate(target.shape, np.int16, [stride // 2 for stride in target.strides])
 
 
-_MOST = 128  # largest sum of two neighbors of a quad, so that 255 times the sum fits 16 bits
+def pack_quads(matrices: Array) -> Array | None:
+    """[batches, depth, columns] of levels to [batches, panels, quads, COLUMNS, 4] int8, filled up with zeros.
 
-
-def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
-    """[batches, depth, columns] of levels to ([batches, panels, quads, COLUMNS, 4] int8, [batches, repeats] int32).
-
-    Without VNNI, where the sum of two neighbors of a column is too large, the second is moved to an additional row at
-    the end, which is multiplied by the same level: `repeats` are the indices of these levels. Returns None where a
-    level does not fit int8 or too many rows are added.
+    Returns None where a level does not fit int8, or the processor has no instruction for quads.
     """
     batches, depth, columns = matrices.shape
-    if not matrices.size or matrices.min() < -_MOST or matrices.max() >= _MOST:
+    if not host().vnni or not matrices.size or matrices.min() < -128 or matrices.max() > 127:
         return None
-    parts = [(matrix, np.arange(depth)) if host().vnni else _parted(matrix) for matrix in matrices]
-    length = -(-max(len(rows) for rows, _ in parts) // 4) * 4
-    begin, count, width = depth + depth % 2, panels(columns), host().columns
-    if length - begin > depth // 4 + 4:
-        return None
-    padded = np.zeros((batches, length, count * width), np.int8)
-    places = np.zeros((batches, max(0, max(len(rows) for rows, _ in parts) - begin)), np.int32)
-    for number, (rows, origins) in enumerate(parts):
-        padded[number, : len(rows), :columns] = rows
-        repeated = origins[begin:]
-        places[number, : len(repeated)] = repeated
-    return _at_a_line(padded.reshape(batches, length // 4, 4, count, width).transpose(0, 3, 1, 4, 2)), places
+    quads, count, width = -(-depth // 4), panels(columns), host().columns
+    padded = np.zeros((batches, quads * 4, count * width), np.int8)
+    padded[:, :depth, :columns] = matrices
+    return _at_a_line(padded.reshape(batches, quads, 4, count, width).transpose(0, 3, 1, 4, 2))
 
 
 def _at_a_line(array: Array) -> Array:
@@ -97,27 +84,6 @@ def _at_a_line(array: Array) -> Array:
     copy = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
-
-
-def _parted(matrix: Array) -> tuple[Array, Array]:
-    """([rows, columns] whose neighbors are small enough, the row of the matrix from which each comes)."""
-    rows = np.concatenate([matrix, np.zeros((len(matrix) % 2, matrix.shape[1]), matrix.dtype)])
-    origins = np.arange(len(rows)) % len(matrix)
-    begin = 0
-    while begin < len(rows):
-        first, second = rows[begin::2], rows[begin + 1 :: 2]
-        over = (np.maximum(first, 0) + np.maximum(second, 0) > _MOST) | (
-            np.minimum(first, 0) + np.minimum(second, 0) < -_MOST
-        )
-        wrong = np.flatnonzero(over.any(axis=1))
-        moved = np.where(over, second, 0)[wrong]
-        second[over] = 0
-        odd = len(wrong) % 2
-        sources = np.concatenate([origins[begin + 1 :: 2][wrong], np.zeros(odd, origins.dtype)])
-        begin = len(rows)
-        rows = np.concatenate([rows, moved, np.zeros((odd, rows.shape[1]), rows.dtype)])
-        origins = np.concatenate([origins, sources])
-    return rows, origins
 
 
 def pack_pairs(weights: Array, taps: int) -> Array:
@@ -173,17 +139,16 @@ def _quads(product: IntegerProduct, packed: Packed) -> tuple[View, View] | None:
     """The constant weights as quads and the sums of their columns, where the processor has an instruction for that."""
     taps, depth = len(product.offsets), len(product.offsets) * product.length
     suits = product.weights is None and not product.depthwise and product.length >= _SHORT and depth <= _DEEP
-    if not host().vnni or not suits:
+    if not suits:
         return None
     key = (*product.key, taps)
-    weights, sums = packed.get(("quads", *key)), packed.get(("sums", *key))
-    if weights is None or sums is None:
+    weights = packed.get(("quads", *key))
+    if weights is None:
         quads = pack_quads(product.constant)
         if quads is None:
             return None
-        weights = packed.put(("quads", *key), constant_view(quads[0]))
-        sums = packed.put(("sums", *key), constant_view(pad_bias(product.constant.sum(axis=1, dtype=np.int32))))
-    return weights, sums
+        weights = packed.put(("quads", *key), constant_view(quads))
+    return weights, packed.made(("sums", *key), Late(lambda: pad_bias(product.constant.sum(axis=1, dtype=np.int32))))
 
 
 def _packed(product: IntegerProduct, packed: Packed) -> View:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import inf, prod
 from typing import Any
@@ -19,7 +18,6 @@ from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
 _CACHE = 1 << 19  # bytes of the second-level cache
-_DEEP, _DEPTH = 1200, 768  # depth from which a product is cut into pieces, and depth of a piece
 _UNIT = 4e6  # multiplications from which a unit of its own is worthwhile
 _RATE = 40.0  # multiplications a nanosecond, about
 # Bytes of weights that one row is multiplied by as they are stored. Packing smaller ones takes next to nothing, larger
@@ -214,8 +212,7 @@ def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View
     if stored is not None and product.scale is None and product.offsets.size == 1 and nbytes in _UNPACKED:
         emit_one_row(builder, product, packed.made(("stored", *product.key), stored))
     else:
-        for piece in _pieces(product):
-            _emit_piece(builder, piece, packed)
+        _emit_rows(builder, product, packed)
     return product.target
 
 
@@ -235,36 +232,7 @@ def emit_one_row(builder: PlanBuilder, product: Product, weights: View) -> None:
     builder.emit("gemv", -(-product.columns // block), values, [x, weights, residual], [y], work=work)
 
 
-def _pieces(product: Product) -> Iterator[Product]:
-    """A deep product as a sum of shallower ones, whose panels stay in the first-level cache for all rows."""
-    taps, rows = product.offsets.shape
-    depth, length = taps * product.length, product.length
-    if product.constant is None or len(product.batches) > 1 or depth <= _DEEP or rows <= host().rows:
-        yield product
-        return
-    if taps > 1:
-        step = max(1, _DEPTH // length)
-        cuts = [(slice(t, min(taps, t + step)), slice(0, length)) for t in range(0, taps, step)]
-    else:
-        step = -(-depth // -(-depth // _DEPTH))
-        cuts = [(slice(0, 1), slice(k, min(length, k + step))) for k in range(0, depth, step)]
-    for number, (of_taps, of_row) in enumerate(cuts):
-        offsets, last = product.offsets[of_taps], number == len(cuts) - 1
-        begin, end = of_taps.start * length + of_row.start, (of_taps.stop - 1) * length + of_row.stop
-        yield replace(
-            product,
-            offsets=np.where(offsets < 0, -1, offsets + of_row.start * 4),
-            length=of_row.stop - of_row.start,
-            constant=product.constant[:, begin:end],
-            key=(*product.key, begin, end),
-            bias=None if number else product.bias,
-            residual=product.target if number else product.residual,
-            low=product.low if last else -inf,
-            high=product.high if last else inf,
-        )
-
-
-def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
+def _emit_rows(builder: PlanBuilder, product: Product, packed: Packed) -> None:
     weights, length = product.weights, product.length
     if weights is None:
         weights = packed.made(weights_key(product), scaled_weights(product).then(pack))

@@ -14,8 +14,8 @@ from onnxlab.execution.numba.lowering.matrix_products import bits, pack, panels,
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import ACTIVATIONS, GRU, LSTM, RNN
 from onnxlab.execution.numba.plan.builder import PlanBuilder, Word
-from onnxlab.execution.numba.plan.views import Array, View, constant_view
-from onnxlab.execution.numba.plan.weight_packing import Key, Packed, late
+from onnxlab.execution.numba.plan.views import Array, View
+from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
 
 GATES = {LSTM: 4, GRU: 3, RNN: 1}
 _RATE = 12.0  # multiplications a nanosecond, about, of a matrix that is read for one row
@@ -38,7 +38,7 @@ class RecurrentLayer:
         projected: [steps, batch, directions * gates * padded], the inputs times their weights with all biases.
         weights: recurrent ones, packed by `recurrent_weights`.
         scales: [directions, gates * padded] of weights that are levels, or None.
-        side: what `recurrent_levels` returns with such weights.
+        sums: of the columns of such weights, int32 [directions, gates * padded].
         y: [steps, batch, directions, hidden], the last axis contiguous.
         states: initial ones, contiguous [directions, batch, hidden], None for zeros.
         lasts: where the last ones go, likewise.
@@ -60,7 +60,7 @@ class RecurrentLayer:
     functions: Array
     clip: float = inf
     scales: Array | None = None
-    side: Array | None = None
+    sums: Array | None = None
     bias: Array | None = None
     peepholes: Array | None = None
 
@@ -92,7 +92,7 @@ class RecurrentLayer:
             "weights": self.weights.where, "y": self.y.where, "y_step": y_step, "y_direction": y_direction,
             "y_row": y_row, "steps": steps, "batch": batch, "rows": rows, "hidden": hidden, "kind": self.kind,
             "direction": self.direction, "functions": builder.keep(self.functions),
-            "flag": self.flag + self._form(padded), "lengths": 0 if self.lengths is None else self.lengths.where,
+            "flag": self.flag + self._form(), "lengths": 0 if self.lengths is None else self.lengths.where,
             "clip": bits(self.clip), "table": builder.keep(table(np.arange(rows)[None] * padded * 4)),
         }  # fmt: skip
         views = [*zip(("h0", "c0"), self.states, strict=False), *zip(("h_last", "c_last"), self.lasts, strict=False)]
@@ -101,17 +101,17 @@ class RecurrentLayer:
         return values | {name: builder.keep(np.ascontiguousarray(array, np.float32))
                          for name, array in arrays.items() if array is not None}  # fmt: skip
 
-    def _form(self, padded: int) -> int:
-        """Bits of the flag for the form of weights: 2 for pairs of int8, 4 for quads, with their repeated levels."""
-        if self.side is None or self.weights.dtype != np.int8:
+    def _form(self) -> int:
+        """Bits of the flag for the form of weights: 2 for pairs of int8, 4 for quads."""
+        if self.sums is None or self.weights.dtype != np.int8:
             return 0
-        return 4 + (int(self.side.shape[1]) - 4 * padded << 8) if self.weights.shape[-1] == 4 else 2
+        return 4 if self.weights.shape[-1] == 4 else 2
 
     def _scales(self) -> Array | None:
-        """The scales of levels, followed by `side` as int32 whose bits are reinterpreted as float32."""
-        if self.scales is None or self.side is None:
+        """The scales of levels, followed by the bits of `sums`."""
+        if self.scales is None or self.sums is None:
             return None
-        return np.concatenate([np.ascontiguousarray(self.scales, np.float32), self.side.view(np.float32)], axis=1)
+        return np.concatenate([np.ascontiguousarray(self.scales, np.float32), self.sums.view(np.float32)], axis=1)
 
 
 def spread(parameter: Array, gates: int) -> Array:
@@ -137,18 +137,15 @@ def recurrent_levels(packed: Packed, key: Key, matrices: Array) -> tuple[View, A
     """The levels [directions, hidden, 4 * hidden] int16 of an LSTM, packed for the kernel and remembered.
 
     Returns:
-        The weights, and int32 [directions, 4 * padded + repeats]: sums of columns and places of repeated levels.
+        The weights, and the sums of their columns, int32 [directions, 4 * padded].
     """
-    weights, side = packed.get((*key, "packed")), packed.get((*key, "side"))
-    if weights is None or side is None:
-        spaced = spread(matrices, 4)
-        quads = pack_quads(spaced)
-        levels, places = quads or (pack_pairs(_by_gates(matrices, 4), 1), np.zeros((len(matrices), 0), np.int32))
-        sums = spaced.sum(axis=1, dtype=np.int32)
-        weights = packed.put((*key, "packed"), constant_view(levels))
-        side = packed.put((*key, "side"), constant_view(np.concatenate([sums, places], axis=1)))
-    assert side.buffer.array is not None
-    return weights, side.buffer.array
+
+    def levels() -> Array:
+        quads = pack_quads(spread(matrices, 4))
+        return pack_pairs(_by_gates(matrices, 4), 1) if quads is None else quads
+
+    weights = packed.made((*key, "packed"), Late(levels))
+    return weights, spread(matrices, 4).sum(axis=1, dtype=np.int32)
 
 
 def functions(

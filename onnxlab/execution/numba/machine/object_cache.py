@@ -14,7 +14,6 @@ import os
 import platform
 import re
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from typing import Any
 
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import module_of
+from onnxlab.private_folder import closed
 
 FOLDER_VARIABLE = "ONNXLAB_CACHE"
 _NUMBA = Path(__file__).parents[1]
@@ -41,10 +41,7 @@ def folder() -> Path:
     chosen = os.environ.get(FOLDER_VARIABLE)
     try:
         base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxlab"
-        path = base / "kernels"
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_private(path):
-            raise PermissionError(f"{path} is not ours alone")
+        path = closed(base / "kernels")
     except (OSError, RuntimeError):  # RuntimeError: there is no home
         path = Path(tempfile.mkdtemp(prefix="onnxlab-kernels-"))
         atexit.register(_remove, path, os.getpid())
@@ -55,20 +52,6 @@ def _remove(path: Path, process: int) -> None:
     """Remove a process's folder; not where a fork of it ends."""
     if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_private(path: Path) -> bool:
-    """Whether a folder is no link, belongs to this user, and no other user may write or read in it."""
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        return False
-    if not hasattr(os, "geteuid"):  # Windows: the profile folder has its own protection
-        return True
-    if status.st_uid != os.geteuid():
-        return False
-    if status.st_mode & 0o077:
-        path.chmod(0o700)
-    return True
 
 
 @cache

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import accumulate
-from operator import itemgetter
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.background import paced
@@ -15,10 +13,6 @@ from onnxlab.execution.numba.plan.views import ArenaBuffer
 
 Span = tuple[int, int, int]
 """Bytes that a buffer takes, its first and its last use."""
-
-_TRIES = 24
-_TRIED = 20_000
-"""Buffers that are placed again in all tries: few layouts of many buffers are tried."""
 
 
 def lay_out(buffers: list[ArenaBuffer], over: Iterable[tuple[ArenaBuffer, ArenaBuffer]] = ()) -> int:
@@ -48,28 +42,10 @@ def lay_out(buffers: list[ArenaBuffer], over: Iterable[tuple[ArenaBuffer, ArenaB
 
 @lru_cache(maxsize=32)
 def _places(spans: tuple[Span, ...]) -> tuple[list[int], int]:
-    """Offsets of buffers, and the size of the arena: the largest are placed first.
-
-    Where that takes more than what is alive at once, those that end last are placed before all others, again and again.
-    """
-    order = sorted(range(len(spans)), key=lambda number: -spans[number][0])
-    best = offsets, total = _placed(spans, order)
-    least = _alive(spans)
-    for _ in range(min(_TRIES, _TRIED // max(1, len(spans)))):
-        if best[1] <= least:
-            break
-        highest = [number for number in paced(order) if offsets[number] + spans[number][0] == total]
-        order = [*highest, *(number for number in paced(order) if number not in highest)]
-        offsets, total = _placed(spans, order)
-        best = min(best, (offsets, total), key=itemgetter(1))
-    return best
-
-
-def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int]:
-    """Offsets and the arena's size where buffers are placed in this order, each as low as it is clear of the others."""
+    """Offsets of buffers, and the size of the arena: the largest are placed first, each as low as it fits."""
     placed: list[tuple[int, int, int, int]] = []  # offset, end, first and last use, by offset
     offsets = [0] * len(spans)
-    for number in order:
+    for number in sorted(range(len(spans)), key=lambda number: -spans[number][0]):
         background.rest()
         (size, first, last), offset = spans[number], 0
         for start, end, since, until in placed:
@@ -81,9 +57,3 @@ def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int
         offsets[number] = offset
         insort(placed, (offset, offset + size, first, last))
     return offsets, max((end for _, end, _, _ in paced(placed)), default=0)
-
-
-def _alive(spans: Sequence[Span]) -> int:
-    """Bytes that are alive at once, at the most."""
-    changes = sorted(change for size, first, last in paced(spans) for change in ((first, size), (last + 1, -size)))
-    return max(accumulate(change for _, change in paced(changes)), default=0)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, proxy, ref
 
@@ -15,13 +14,12 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.checkpoints import Checkpoints
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
-from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
 
 Key = tuple[object, ...]
 _RECENT = 32  # regions whose constants are kept when no other region needs them: those of the program before an edit
 _BOUND = 16  # plans whose weights may be exchanged, per provider
-_PLANS = 16  # plans whose records of lowering are kept: one for each region and set of shapes
+_PLANS = 16  # plans whose records of lowering are kept: one for inputs of certain names and shapes
 
 
 class Packed:
@@ -162,9 +160,6 @@ class Late:
             self._made = self._make(*map(np.asarray, self._parts))
         return self._made
 
-    def __getitem__(self, index: Any) -> Late:
-        return self.then(lambda array: array[index])
-
     def then(self, make: Callable[[Array], Array], shape: tuple[int, ...] = ()) -> Late:
         """Derive a late array from this one; it is made once."""
         return Late(make, shape, (self,))
@@ -189,39 +184,14 @@ def late(array: Array | Late) -> Late:
     return array if isinstance(array, Late) else Late(lambda: array, array.shape)
 
 
-class RecentPlans:
-    """Lowering records of the newest plans; the records of a plan belong to one binder at a time."""
-
-    def __init__(self) -> None:
-        self._lock = fork_safe(threading.Lock())
-        self._kept: list[tuple[object, Mapping[object, Any]]] = []
-
-    def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
-        """The records, made with the same `about`, that cover most of these steps; they are removed here."""
-        steps = set(names)
-        with self._lock:
-            shared = [
-                (len(steps & records.keys()), place) for place, (of, records) in enumerate(self._kept) if of == about
-            ]
-            most, place = max(shared, default=(0, -1))
-            return self._kept.pop(place)[1] if most else {}
-
-    def put(self, about: object, records: Mapping[object, Any]) -> None:
-        """Keep records for the next plan."""
-        with self._lock:
-            self._kept.append((about, records))
-            del self._kept[:-_PLANS]
-
-
 class SharedConstants:
     """The packed constants of a provider's regions, for as long as one of them is in use or recent."""
 
     def __init__(self) -> None:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
         self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
-        self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
         self.bound: Lru[Any, Any] = Lru("plans whose weights may be exchanged", _BOUND)
-        self.plans = RecentPlans()
+        self.records: Lru[Any, Mapping[object, Any]] = Lru("records of lowering", _PLANS)
         self.pasts = Checkpoints()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)
 

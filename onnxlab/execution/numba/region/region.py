@@ -268,11 +268,11 @@ class Region:
     def _lowered(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> tuple[Plan | NodeFallback, Binder]:
         """The plan of all nodes, or the fallback of one that cannot be lowered; and the binder that lowered them.
 
-        Records of an earlier lowering are reused, and those of this one are kept for the next.
+        Records of an earlier lowering are reused, and those of this one are kept for the next: they belong to one
+        binder at a time.
         """
-        plans, about = self._packed.shared.plans, (self._about, *_types(arrays))
-        records = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
-                                      for step in self._fused})  # fmt: skip
+        earlier, about = self._packed.shared.records, (self._about, self.part.inputs, *_types(arrays))
+        records = earlier.pop(about, {})
         binder = Binder(
             self.part, arrays, self._constants, self._step, self._packed, self._halves, BareContext(self._opsets),
             self._precise, self._follows, records,
@@ -295,7 +295,7 @@ class Region:
         except Exception as error:  # a fault of a rule or of the model: only the latter fails in NumPy too
             return self._detour(binder.node, f"binding failed: {error!r}"), binder
         finally:
-            plans.put(about, records)
+            earlier.keep(about, records)
         return plan, binder
 
     def inner_values(self, arrays: Sequence[Array]) -> InnerValues | None:

@@ -44,23 +44,6 @@ def test_buffers_that_are_alive_at_once_do_not_overlap(seed):
     assert total >= alive(buffers)
 
 
-def test_a_chain_of_large_values_leaves_room_for_the_work_memory_between_them():
-    """Of two large values in turn, one lies so high that two smaller ones fit below it."""
-    spans = [(32_000, 0, 2), (32_000, 2, 6), (18_000, 3, 5), (18_000, 4, 5), (32_000, 6, 9)]
-    buffers, total = laid_out(spans)
-    assert overlapping(buffers) == []
-    assert total == alive(buffers)  # placing the largest first alone takes a quarter more
-
-
-def test_many_buffers_are_placed_once(monkeypatch):
-    orders, placed = [], arena._placed
-    monkeypatch.setattr(arena, "_placed", lambda spans, order: orders.append(order) or placed(spans, order))
-    monkeypatch.setattr(arena, "_TRIED", 100)
-    spans = [(64 * (number % 7 + 1), number, number + 9) for number in range(101)]
-    assert overlapping(laid_out(spans)[0]) == []
-    assert len(orders) == 1
-
-
 def test_a_value_takes_the_memory_of_one_that_its_record_reads_last():
     buffers = [ArenaBuffer("arena", 3200, first=first, last=last) for first, last in [(0, 2), (2, 5), (5, 6), (1, 2)]]
     old, new, newest, other = buffers

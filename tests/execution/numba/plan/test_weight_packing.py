@@ -14,7 +14,7 @@ from onnxlab.execution.numba.region import region as regions
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
-from tests.execution.support.regions import Recipe
+from tests.execution.support.regions import Eager, Recipe
 
 WEIGHTS = ("deep", "square", "turned", "q", "k", "narrow", "wide", "looked", "half")
 
@@ -192,3 +192,32 @@ def test_edits_of_any_kind_give_what_a_fresh_provider_gives(rounds):
             else:
                 edited.graph.undo()
         edited.check(batch)
+
+
+@pytest.mark.parametrize("edited", ["weights", "perm"])
+def test_edits_of_what_another_part_makes_from_constants_reach_the_reader(edited):
+    """The node that turns the weights reads constants alone: it is in the first part, and its reader in the second."""
+    rng = np.random.default_rng(0)
+    recipe = Recipe()
+    x = rng.standard_normal((8, 16), dtype=np.float32)
+    weights = [rng.standard_normal((16, 16), dtype=np.float32) / 4 for _ in range(2)]
+    first, second = map(recipe.constant, weights)
+    y = recipe.node("Softplus", recipe.node("MatMul", recipe.input("x", x), first))
+    total = recipe.node("ReduceSum", recipe.node("Unique", y), keepdims=0)  # Unique has no rule
+    turned = recipe.node("Transpose", second, perm=[1, 0])
+    y = recipe.node("MatMul", recipe.node("Add", y, total), turned)
+    model = onnxlab.load(recipe.model(recipe.node("Softmax", y)))
+    graph = model.graph
+    runner = Runner(graph, model.inference.fact, [Eager(), NumpyProvider()])
+    assert [part.provider for part in runner.partition().parts] == ["numba", "numpy", "numba"]
+    for _ in range(2):
+        runner.run({"x": x}, keep=False)
+    if edited == "perm":
+        (node,) = (node for node in graph.nodes.values() if node.op_type == "Transpose")
+        edits.set_attribute(graph, node, "perm", [0, 1])
+    else:
+        value = next(value for value in graph.values.values() if value.name == second)
+        edits.set_initializer(graph, value, weights[1][::-1].copy())
+    (ours,) = runner.run({"x": x}, keep=False).values()
+    (theirs,) = Runner(graph, model.inference.fact).run({"x": x}, keep=False).values()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)

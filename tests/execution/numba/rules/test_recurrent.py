@@ -1,15 +1,8 @@
 """Recurrent layers against NumPy's and onnxruntime's: directions, lengths, states, activations, layouts."""
 
-from dataclasses import replace
-from unittest.mock import patch
-
-import hypothesis
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
-from onnxlab.execution.numba.lowering.integer_products import pack_quads
-from onnxlab.execution.numba.machine.host import host
 from tests.execution.support.integer_operands import integers, normal, oracle
 from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
@@ -126,28 +119,6 @@ def test_long_sequences_are_several_records(rng):
         assert_close(ours[name], expected, 4e-6, name)
     ((plan,),) = [list(plans_of(region).values()) for region in runners.regions()]
     assert len(plan.stages) > 1
-
-
-@hypothesis.given(st.integers(1, 9), st.integers(1, 20), st.integers(0, 40), st.integers(0, 2**32 - 1))
-def test_no_two_neighbors_are_beyond_16_bits(depth, columns, large, seed):
-    """And rows that repeat a level make up for what was taken off."""
-    rng = np.random.default_rng(seed)
-    matrix = rng.integers(-64, 65, (2, depth, columns)).astype(np.int16)
-    matrix.reshape(-1)[rng.integers(0, matrix.size, large)] = rng.choice([-128, 127], large)
-    with patch("onnxlab.execution.numba.lowering.integer_products.host", lambda: replace(host(), vnni=False)):
-        packed = pack_quads(matrix)
-    if packed is None:
-        assert large > 2
-        return
-    quads, places = packed
-    rows = quads.transpose(0, 2, 4, 1, 3).reshape(2, quads.shape[2] * 4, -1).astype(np.int32)
-    for signed in (np.maximum(rows, 0), np.minimum(rows, 0)):
-        assert np.abs(signed[:, ::2] + signed[:, 1::2]).max() <= 128
-    for row, expected, repeated in zip(rows, matrix, places, strict=True):
-        begin = depth + depth % 2
-        total = row[:depth, :columns].copy()
-        np.add.at(total, repeated, row[begin : begin + len(repeated), :columns])
-        np.testing.assert_array_equal(total, expected)
 
 
 def test_outputs_without_readers(rng):

@@ -12,7 +12,7 @@ from onnxlab.execution.numba.lowering.matrix_products import Product, emit_pack,
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import Array, View, dense
-from onnxlab.execution.numba.plan.weight_packing import Key, Late
+from onnxlab.execution.numba.plan.weight_packing import Key, Late, late
 from onnxlab.execution.numba.rules.registry import rule
 from onnxlab.graph.edit.snapshot import NodeView
 
@@ -58,7 +58,7 @@ def by_constant(binder: Binder, a: View, b: Array | Late, target: View, key: Key
     rows = len(a.shape) - 1
     return Product(
         a, a.offsets(rows)[None], a.shape[-1], b.shape[1], target, rows, target.offsets(rows),
-        np.zeros((1, 5), np.int64), constant=b[None], key=key,
+        np.zeros((1, 5), np.int64), constant=late(b).then(lambda matrix: matrix[None]), key=key,
     )  # fmt: skip
 
 

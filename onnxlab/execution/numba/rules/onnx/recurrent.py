@@ -104,7 +104,7 @@ def _time_first(binder: Binder, node: NodeView) -> View:
 
 def _emit(
     binder: Binder, node: NodeView, kind: int, flag: int, projection: Product, offset: Array, weights: View,
-    hidden: int, scales: Array | None = None, bias: Array | None = None, side: Array | None = None,
+    hidden: int, scales: Array | None = None, bias: Array | None = None, sums: Array | None = None,
 ) -> None:  # fmt: skip
     """The layer behind the product of its inputs, and its results by name."""
     attributes, (directions, _) = node.attributes, offset.shape
@@ -134,7 +134,7 @@ def _emit(
     layer = RecurrentLayer(
         kind, flag, projected, weights, y.transposed(order), states, lasts, lengths,
         _DIRECTIONS.index(attributes.get("direction", "forward")), table, attributes.get("clip") or inf, scales,
-        side, peepholes=_peepholes(binder, node, directions, hidden) if kind == LSTM else None, bias=bias,
+        sums, peepholes=_peepholes(binder, node, directions, hidden) if kind == LSTM else None, bias=bias,
     )  # fmt: skip
     layer.emit(builder)
     binder.put(node.outputs[0], y)
@@ -174,7 +174,7 @@ def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
     projection = product(binder, a, matrix, ("projection", *keys[0]), np.dtype(np.float32))
     projection.scale, projection.factor = spread(w_scale, 4).reshape(1, -1), scale
     inner, recurring = _biases(binder, node, directions, width)
-    weights, side = recurrent_levels(binder.packed, ("recurrent levels", *keys[1]), r)
+    weights, sums = recurrent_levels(binder.packed, ("recurrent levels", *keys[1]), r)
     flag = node.attributes.get("input_forget", 0)
     _emit(
         binder,
@@ -186,7 +186,7 @@ def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
         weights,
         hidden,
         spread(r_scale, 4),
-        side=side,
+        sums=sums,
     )
 
 
