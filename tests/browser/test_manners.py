@@ -60,6 +60,8 @@ def test_nothing_of_a_narrow_view_is_cut_off(fresh_lab: Lab) -> None:
     fresh_lab.command("application:toggle-left-area")
     fresh_lab.run_all()
     widget = fresh_lab.widget()
+    widget.run()
+    widget.evaluate("h => h.app.picked.select([[...h.store.nodes.keys()][0]])")
     for width in (760, 735, 690, 600, 520):
         fresh_lab.page.set_viewport_size({"width": width, "height": 900})
         fresh_lab.page.wait_for_timeout(300)

@@ -38,6 +38,12 @@ def test_a_change_shows_in_both_inspectors_and_an_edit_in_the_list(lab: Lab) -> 
 def test_what_is_folded_zoomed_and_selected_on_one_side_is_on_the_other(lab: Lab) -> None:
     _opened(lab, "linked.ipynb", DIFF)
     page = lab.page
+    for side in (0, 1):  # nothing of a half is cut off
+        pane = page.get_by_test_id(f"pair-side-{side}")
+        place, last = pane.bounding_box(), pane.get_by_test_id("toolbar-inspector").bounding_box()
+        assert place is not None
+        assert last is not None
+        assert last["x"] + last["width"] <= place["x"] + place["width"]
     page.get_by_test_id("pair-side-0").get_by_test_id("stage").hover()
     page.mouse.wheel(0, 1)
     page.evaluate(f"() => {_PAIR}.app(0).picture.unfoldAll()")

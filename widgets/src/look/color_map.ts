@@ -53,13 +53,32 @@ export function decode(code: number, low: number, high: number): number {
   return low + ((code - LEAST) / STEPS) * (high - low);
 }
 
-/** Pixels of a picture, four bytes each: heat maps in colors, images as they are, gray for one channel with `gray`. */
-export function pixels(picture: TensorPicture, bytes: Uint8Array, gray = false): Uint8ClampedArray<ArrayBuffer> {
+/** The least and the largest number of a scale of colors. */
+export type Scale = readonly [low: number, high: number];
+
+/** The scale that several pictures share, so that a color is one number in all of them. */
+export function commonScale(pictures: readonly TensorPicture[]): Scale {
+  return [
+    Math.min(...pictures.map(({ low }) => fromWire(low))),
+    Math.max(...pictures.map(({ high }) => fromWire(high))),
+  ];
+}
+
+/**
+ * Pixels of a picture, four bytes each: heat maps in colors, images as they are, gray for one channel with `gray`.
+ * The colors go from the least to the largest number of the picture, or of a scale.
+ */
+export function pixels(
+  picture: TensorPicture,
+  bytes: Uint8Array,
+  gray = false,
+  scale?: Scale,
+): Uint8ClampedArray<ArrayBuffer> {
   const { height, width, channels } = picture;
   const low = fromWire(picture.low),
     high = fromWire(picture.high);
   const rgba = new Uint8ClampedArray(4 * height * width);
-  const table = Array.from({ length: 256 }, (_, code) => colorOf(decode(code, low, high), low, high));
+  const table = Array.from({ length: 256 }, (_, code) => colorOf(decode(code, low, high), ...(scale ?? [low, high])));
   for (let i = 0; i < height * width; i++) {
     const codes = bytes.subarray(i * channels, (i + 1) * channels);
     const plain = channels === 3 || gray;

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ErrorColumns, fromWire, type TensorPart } from "../kernel/protocol.ts";
 import { asRequestError } from "../kernel/request_error.ts";
+import { commonScale } from "../look/color_map.ts";
 import type { Drawn } from "../look/tensor_state.ts";
 import { valueLabel } from "../model/names.ts";
 import { formatNumber } from "../panels/inspector/statistics.tsx";
@@ -64,6 +65,8 @@ function Numbers({ pair, value, first }: { pair: Pair; value: number; first: num
       live = false;
     };
   }, [at]);
+  const sides = [parts.a?.drawn?.picture, parts.b?.drawn?.picture].filter((picture) => picture !== undefined);
+  const scale = sides.length ? commonScale(sides) : undefined;
   return (
     <div class="ol-pair-numbers" data-testid="paired-numbers">
       <p class="ol-pair-words">
@@ -109,6 +112,7 @@ function Numbers({ pair, value, first }: { pair: Pair; value: number; first: num
                 {known.drawn && (
                   <TensorCanvas
                     drawn={known.drawn}
+                    scale={of === "difference" ? undefined : scale}
                     label={`heat map of ${WORDS[of]}`}
                     onPick={(row, column) => setAt(picked(known.part, row, column))}
                   />

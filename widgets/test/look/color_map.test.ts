@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colorOf, decode, gradient, pixels } from "../../src/look/color_map.ts";
+import { colorOf, commonScale, decode, gradient, pixels } from "../../src/look/color_map.ts";
 
 const lightness = ([r, g, b]: readonly number[]) => 0.299 * r! + 0.587 * g! + 0.114 * b!;
 
@@ -34,4 +34,14 @@ test("heat maps have colors, images their own, and what is not a number stands o
     [...colorOf(NaN, 0, 1)].map((_, k) => colorOf(NaN, 0, 1)[k]),
   );
   assert.match(gradient(0, 1), /^linear-gradient\(to right, rgb\(/);
+});
+
+test("pictures that are compared give one number one color", () => {
+  const a = { height: 1, width: 1, channels: 1, low: 0, high: 6 },
+    b = { height: 1, width: 1, channels: 1, low: -2, high: 4 };
+  const scale = commonScale([a, b]);
+  assert.deepEqual(scale, [-2, 6]);
+  const four = 3 + (252 * 4) / 6; // of a; the largest of b
+  assert.deepEqual([...pixels(a, Uint8Array.of(four), false, scale)], [...pixels(b, Uint8Array.of(255), false, scale)]);
+  assert.deepEqual([...pixels(a, Uint8Array.of(3), false, scale).subarray(0, 3)], [...colorOf(0, -2, 6)]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KINDS, kindGround, type Rgb } from "../../src/graph/canvas/theme.ts";
+import { heatGround, KINDS, kindGround, type Rgb } from "../../src/graph/canvas/theme.ts";
 
 type Vision = readonly [Rgb, Rgb, Rgb];
 
@@ -76,4 +76,22 @@ for (const [name, box, dark] of BOXES) {
     const grays = grounds.map((color) => lab(color.map(linear) as unknown as Rgb)[0]).sort((a, b) => a - b);
     for (let i = 1; i < grays.length; i++) assert.ok(grays[i]! - grays[i - 1]! >= 3.5, grays.map(Math.round).join(" "));
   });
+
+  test(`text is legible on ${name} boxes with a number of any size`, () => {
+    const light = (color: Rgb) => 0.2126 * linear(color[0]) + 0.7152 * linear(color[1]) + 0.0722 * linear(color[2]);
+    const text = light(dark ? [226, 228, 230] : [40, 43, 48]);
+    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+      const [low, high] = [text, light(heatGround(box, share, dark))].sort((a, b) => a - b);
+      assert.ok((high! + 0.05) / (low! + 0.05) >= 4.5, `${share}: ${(high! + 0.05) / (low! + 0.05)}`);
+    }
+  });
 }
+
+test("of two models what is added is greener than red, and what is removed redder than green", () => {
+  const kinds = ["changed", "renamed", "added", "fused", "removed"]; // KINDS of onnxlab/notebook/panels/pairing.py
+  const redness = (kind: string) => {
+    const [red, green] = kindGround([255, 255, 255], kinds.indexOf(kind), false);
+    return red - green;
+  };
+  assert.ok(redness("added") < 0 && redness("removed") > 0);
+});

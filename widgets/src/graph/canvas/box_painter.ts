@@ -83,8 +83,14 @@ export class BoxPainter {
         ctx.fill();
       }
     }
-    if (near) this.#words(box, colors, x, y, w, h);
-    else this.#title(box, colors, x, y, w, h, camera.zoom);
+    const ink = marks.heat ? this.#heatInk(colors) : colors;
+    if (near) this.#words(box, ink, marks.heat ? palette.text : palette.dim, x, y, w, h);
+    else this.#title(box, ink, x, y, w, h, camera.zoom);
+  }
+
+  /** On the ground of a number the colors of operators would be hard to read. */
+  #heatInk(colors: BoxColors): BoxColors {
+    return { ...colors, strong: this.#palette.text };
   }
 
   #square(x: number, y: number, w: number, h: number, fill: string): void {
@@ -119,7 +125,7 @@ export class BoxPainter {
     ctx.stroke();
   }
 
-  #words(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number): void {
+  #words(box: Box, colors: BoxColors, dim: string, x: number, y: number, w: number, h: number): void {
     const ctx = this.#ctx,
       text = this.#text,
       palette = this.#palette;
@@ -136,7 +142,7 @@ export class BoxPainter {
       ctx.fillText(text.fit(box.title, "text", w - 22), x + w / 2, middle);
       if (facts) {
         ctx.font = text.css("small");
-        ctx.fillStyle = palette.dim;
+        ctx.fillStyle = dim;
         ctx.fillText(facts, x + w / 2, y + h / 2 + 7);
       }
       return;
@@ -150,7 +156,7 @@ export class BoxPainter {
     line += TITLE_LINE / 2 + TEXT_LINE / 2;
     if (box.subtitle) {
       ctx.font = text.css("text");
-      ctx.fillStyle = palette.dim;
+      ctx.fillStyle = dim;
       const times = this.#texts.times(box);
       const subtitle = text.fit(box.subtitle, "text", room - text.measure(times, "text"));
       ctx.fillText(subtitle, left, line);
@@ -160,7 +166,7 @@ export class BoxPainter {
     }
     if (facts) {
       ctx.font = text.css("small");
-      ctx.fillStyle = palette.dim;
+      ctx.fillStyle = dim;
       ctx.fillText(facts, left, line);
     }
     if (box.share > 0) this.#share(box.share, colors, x, y + h, w);

@@ -33,7 +33,7 @@ const CATEGORIES: Record<string, [string, string]> = {
  * Colors of kinds. Mixed into the ground of a box, light or dark, any two are apart where red and green, or blue and yellow,
  * look alike, and in gray print; a test holds the distances.
  */
-export const KINDS = ["#bd9103", "#620579", "#87ba9f", "#e04ca2", "#297202", "#3e462e"];
+export const KINDS = ["#bd9103", "#620579", "#87ba9f", "#297202", "#e04ca2", "#3e462e"];
 
 export interface BoxColors {
   /** Color of title and stripe. */
@@ -82,6 +82,11 @@ export function kindGround(box: Rgb, number: number, dark: boolean): Rgb {
   return mix(box, hex(KINDS[number % KINDS.length]!), dark ? 0.55 : 0.42);
 }
 
+/** Ground of a box by its share of the largest number, so that text is legible on it. */
+export function heatGround(box: Rgb, share: number, dark: boolean): Rgb {
+  return mix(box, dark ? [180, 74, 28] : [244, 128, 62], 0.9 * share);
+}
+
 /** Reads the colors that hold for an element now. */
 export function readPalette(element: HTMLElement): Palette {
   const read = new PropertyReader(element);
@@ -123,7 +128,7 @@ export function readPalette(element: HTMLElement): Palette {
     family: read.text("--ol-sans") || "system-ui, sans-serif",
     group: boxColors(mix(ground, ink, 0.86)),
     terminal: boxColors(mix(ground, ink, 0.6)),
-    heat: (share) => css(mix(box, dark ? [214, 92, 38] : [244, 128, 62], 0.9 * share)),
+    heat: (share) => css(heatGround(box, share, dark)),
     kind: (number) => css(kindGround(box, number, dark)),
     category(name) {
       let colors = cache.get(name);

@@ -98,7 +98,7 @@ export function StatusLine({ app }: { app: App }) {
       {app.store.version > 0 && (
         <button
           type="button"
-          class="ol-status-button"
+          class="ol-status-button ol-status-tool"
           aria-pressed={drawer === "dims"}
           data-testid="status-dims"
           title="Names and sizes of dims: rename, fix, make dynamic"
@@ -110,7 +110,7 @@ export function StatusLine({ app }: { app: App }) {
       )}
       <button
         type="button"
-        class="ol-status-button"
+        class="ol-status-button ol-status-tool"
         aria-pressed={drawer === "table"}
         data-testid="status-table"
         onClick={() => toggle("table")}
