@@ -304,9 +304,9 @@ class Plan:
         if not moved:
             return plan
         plan.template = self.template.copy()
-        constants = {start: held for start, held in self._constants.items() if start not in moved}
+        constants = dict(self._constants)
         for start, new in moved.items():
-            _, words = self._constants[start]
+            _, words = constants.pop(start)
             plan.template[words] += address(new) - start
             constants[address(new)] = new, words
         plan._constants = constants

@@ -120,9 +120,9 @@ class Packed:
         sources = before._sources | {id(array): arrays[name] for name, array in old.items()}
         self._sources.update({again.get(ident, ident): array for ident, array in sources.items()})
         self.shared.forget(before)
-        pairs = []
+        pairs, changed = [], again.keys()
         self._own.update(before._own)
-        for key in [key for key in before._own if not again.keys().isdisjoint(key)]:  # keys hold ids
+        for key in [key for key in before._own if not changed.isdisjoint(key)]:  # keys hold ids
             view, way = before._own[key], self.shared.ways.get(before._own[key])
             if way is not None and not way.sources.isdisjoint(again):
                 del self._own[key]
