@@ -37,11 +37,6 @@ class Dependents:
         dependents = self._found.get(key)
         return self._found.keep(key, frozenset(self._walk(key))) if dependents is None else dependents
 
-    def direct(self, values: Iterable[int]) -> frozenset[int]:
-        """Ids of the values of the main graph whose nodes read any of `values`, in their bodies too."""
-        self.of(())  # as the graph is now
-        return frozenset(output for value in values if value in self._graph.values for output in self._read(value))
-
     def _walk(self, values: Iterable[int]) -> set[int]:
         dependents = set[int]()
         waiting = [value for value in values if value in self._graph.values]

@@ -60,15 +60,21 @@ def known_fold(program: Program) -> FoldedProgram | None:
     return program.notes.get(_NOTE) if program.foldable else FoldedProgram(program.template, program.rows)
 
 
-def first(program: Program) -> tuple[FoldedProgram, Finish]:
-    """The program of a first run, and a function that keeps the results of constant instructions at its end."""
-    border, whole = _border(program), FoldedProgram(program.template, program.rows)
+def first(program: Program, begin: FoldedProgram, then: Finish | None) -> tuple[FoldedProgram, Finish]:
+    """The program of a first run, and a function that keeps the results of constant instructions at its end.
+
+    Args:
+        begin, then: of a run without that.
+    """
+    border = _border(program)
 
     def finish(frame: Sequence[Any]) -> None:
         room = SHARE_OF_MEMORY * available_memory()
-        program.notes[_NOTE] = whole.knowing(program, border, frame, room, room)
+        program.notes[_NOTE] = FoldedProgram(program.template, ()).knowing(program, border, frame, room, room)
+        if then is not None:
+            then(frame)
 
-    return whole.holding(border), finish
+    return begin.holding(border), finish
 
 
 def carry(before: Program, after: Program) -> None:

@@ -209,13 +209,12 @@ def run_program(
     Raises:
         as `execute`.
     """
-    begin, finish = constant_folding.known_fold(program), None
-    if observer is not None:
-        begin = begin or FoldedProgram(program.template, program.rows)
-    elif begin is None:
-        begin, finish = constant_folding.first(program)
-    else:
+    known, finish = constant_folding.known_fold(program), None
+    begin = known or FoldedProgram(program.template, program.rows)
+    if observer is None:
         begin, finish = shape_specialization.specialized(program, feeds, begin)
+        if known is None:
+            begin, finish = constant_folding.first(program, begin, finish)
     if count is not None:
         count(len(begin.rows))
     frame = program.frame(feeds, begin.template)

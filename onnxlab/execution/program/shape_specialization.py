@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.program.constant_folding import Finish, FoldedProgram
+from onnxlab.execution.program.constant_folding import Finish, FoldedProgram, known_fold
 from onnxlab.execution.program.program import Program
 from onnxlab.ops import traits_of
 
@@ -77,7 +77,8 @@ class ShapeSpecialization:
         self.seen.pop(key, None)
 
         def finish(frame: Sequence[Any]) -> None:
-            self.known.keep(key, begin.knowing(program, self.border, frame, _ROOM, LARGEST))
+            folded = known_fold(program) or begin  # constants are folded first, maybe at the end of this run
+            self.known.keep(key, folded.knowing(program, self.border, frame, _ROOM, LARGEST))
 
         return begin.holding(self.border), finish
 

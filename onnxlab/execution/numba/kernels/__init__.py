@@ -19,8 +19,7 @@ Files:
     gemv             One row times a matrix that is stored turned, as fully connected layers of one sample have it:
                      nothing is packed.
     integers         Elementwise operators on integers, and casts between them, bool and float32.
-    interpreter      The loop that runs a plan: records in order, their units shared by the threads of a run, a
-                     barrier after each.
+    interpreter      The loop that runs a plan: records in order, the units of each shared by the threads of a run.
     low_bits         Products with weights of a few bits, which get their scale and zero point by blocks of the depth.
     operations       The loops of the elementwise machine, written out from the table of its operations.
     ranges           The range of a tensor, and the scale and zero point by which DynamicQuantizeLinear makes uint8 of
