@@ -9,7 +9,6 @@ states.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -21,7 +20,6 @@ from onnxlab.execution.base.array_memory import same
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.plan import Course, Plan
 from onnxlab.execution.numba.plan.views import ArenaBuffer, Array
-from onnxlab.forking import fork_safe
 
 _SPANS = 8  # number of spans of equal work in a run; in each span, a state may be noted
 _COPYING = 0.25  # nanoseconds per byte of a state that is noted
@@ -159,7 +157,6 @@ class Checkpoints(Lru[object, PlanCheckpoint]):
 
     def __init__(self) -> None:
         super().__init__("runs of regions", _KEPT)
-        self._lock = fork_safe(threading.Lock())
 
     def course(
         self, about: object, plan: Plan, inputs: Sequence[Array], edited: bool, noting: bool
@@ -189,14 +186,15 @@ class Checkpoints(Lru[object, PlanCheckpoint]):
 
     def put(self, about: object, plan: Plan, past: PlanCheckpoint) -> None:
         """Remember a run in place of the one before. All runs together take no more than the constants of the plan."""
-        with self._lock:
-            self.keep(about, past)
-            while len(self) > 1 and self.nbytes > max(plan.constants_nbytes, _LEAST):
-                self.popitem(last=False)
+        self.keep(about, past)
+        for other in [*self][:-1]:
+            if self.nbytes > max(plan.constants_nbytes, _LEAST):
+                self.pop(other, None)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all remembered runs."""
-        states = [state for past in self.values() for state in past.states.values()]
+        pasts = [*self.values()]  # of a moment: other threads put theirs meanwhile
+        states = [state for past in pasts for state in past.states.values()]
         held = [array for state in states for array in (*state.arena.values(), *state.outputs.values())]
-        return sum(array.nbytes for array in (*(array for past in self.values() for array in past.inputs), *held))
+        return sum(array.nbytes for array in (*(array for past in pasts for array in past.inputs), *held))
