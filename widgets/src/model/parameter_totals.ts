@@ -1,6 +1,6 @@
-/** The number, the bytes and the element types of the parameters that a model stores. Pure. */
+/** The number, the bytes and the element types of stored parameters: of a model, or of some nodes. Pure. */
 
-import { INITIALIZER } from "../kernel/protocol.ts";
+import { INITIALIZER, type ValueRecord } from "../kernel/protocol.ts";
 import type { Store } from "./store.ts";
 import { bytes, elements } from "./tables.ts";
 
@@ -11,11 +11,11 @@ export interface ParameterTotals {
   types: [dtype: string, elements: number][];
 }
 
-/** Sums over all initializers, those of bodies and functions included, by their declared shapes. */
-export function parameterTotals(store: Store): ParameterTotals {
+/** Sums over the initializers among values, by their declared shapes. */
+export function parameterTotals(values: Iterable<ValueRecord>): ParameterTotals {
   const ofType = new Map<string, number>();
   const totals: ParameterTotals = { elements: 0, bytes: 0, types: [] };
-  for (const value of store.values.values()) {
+  for (const value of values) {
     if (!(value.flags & INITIALIZER)) continue;
     const size = elements(value.label) || 0;
     totals.elements += size;
@@ -24,6 +24,12 @@ export function parameterTotals(store: Store): ParameterTotals {
   }
   totals.types = [...ofType].sort(([, a], [, b]) => b - a);
   return totals;
+}
+
+/** The initializers that nodes read, each once. */
+export function readBy(store: Store, nodes: readonly number[]): ValueRecord[] {
+  const ids = new Set(nodes.flatMap((node) => store.nodes.get(node)?.inputs ?? []));
+  return [...ids].map((id) => store.values.get(id)).filter((value) => value !== undefined);
 }
 
 const LISTED = 3;

@@ -1,21 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { INITIALIZER, type ValueRecord } from "../../src/kernel/protocol.ts";
-import { parameterTotals, typeWords } from "../../src/model/parameter_totals.ts";
-import { Store } from "../../src/model/store.ts";
+import { parameterTotals, readBy, typeWords } from "../../src/model/parameter_totals.ts";
+import { transformer } from "../fixtures/networks.ts";
 
-function storeOf(values: [label: string, dtype: string, flags: number][]): Store {
-  const store = new Store();
-  values.forEach(([label, dtype, flags], i) => {
-    const value: ValueRecord = { id: i + 1, name: `v${i}`, label, dtype, flags, scope: 1 };
-    store.values.set(value.id, value);
-  });
-  return store;
+function valuesOf(values: [label: string, dtype: string, flags: number][]): ValueRecord[] {
+  return values.map(([label, dtype, flags], i) => ({ id: i + 1, name: `v${i}`, label, dtype, flags, scope: 1 }));
 }
 
 test("what is stored is counted, what is computed is not", () => {
   const totals = parameterTotals(
-    storeOf([
+    valuesOf([
       ["100×50", "int8", INITIALIZER],
       ["100", "float32", INITIALIZER],
       ["scalar", "int64", INITIALIZER],
@@ -37,6 +32,15 @@ test("a type of nearly all parameters stands alone", () => {
     ["1000", "float16", INITIALIZER],
     ["3", "int64", INITIALIZER],
   ];
-  assert.equal(typeWords(parameterTotals(storeOf(few))), "float16");
-  assert.deepEqual(parameterTotals(storeOf([])), { elements: 0, bytes: 0, types: [] });
+  assert.equal(typeWords(parameterTotals(valuesOf(few))), "float16");
+  assert.deepEqual(parameterTotals([]), { elements: 0, bytes: 0, types: [] });
+});
+
+test("parameters of nodes count once however many of them read them", () => {
+  const store = transformer(2).store(),
+    ids = [...store.nodes.keys()];
+  const all = parameterTotals(readBy(store, ids)).elements;
+  assert.ok(all > 0 && all <= parameterTotals(store.values.values()).elements);
+  assert.equal(parameterTotals(readBy(store, [...ids, ...ids])).elements, all);
+  assert.equal(parameterTotals(readBy(store, [])).elements, 0);
 });

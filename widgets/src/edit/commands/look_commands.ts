@@ -18,6 +18,8 @@ const opens = (drawer: NonNullable<App["drawer"]["value"]>, title: string): Comm
 
 const canRun = (app: App): boolean => app.client.can.run !== false && app.client.editable;
 
+const COMPARE = 'onnxlab.compare(model, onnxlab.load("other.onnx"))';
+
 const COLORED = {
   time: "time",
   memory: "memory",
@@ -40,9 +42,16 @@ export const LOOKS: readonly Command[] = [
     { fits: canRun },
   ),
   look("look_profile_now", "Profile: which node is slow", (app) => void app.profile.take(), { fits: canRun }),
-  look("look_rewrites", "Rewrites: what would change, and what it gains", (app) => void app.rewriting.open(), {
+  look("look_rewrites", "Rewrites: what would make it smaller or faster", (app) => void app.rewriting.open(), {
     fits: (app) => app.client.editable,
   }),
+  look(
+    "look_compare",
+    "Compare with another model: copy the line of Python",
+    (app) =>
+      void app.notices.copyText(COMPARE, `Copied. In a cell it shows both models and where they differ: ${COMPARE}`),
+    { fits: canRun },
+  ),
   ...(["time", "memory", "flops", "least", "bound", "parameters", "range", "provider"] as const).map((by) =>
     look(`look_color_${by}`, `Color boxes by ${COLORED[by]}`, (app) => void app.runs.colorBy(by), { fits: canRun }),
   ),

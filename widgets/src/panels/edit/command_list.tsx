@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { App } from "../../app.ts";
 import type { Command, Target } from "../../edit/commands/command.ts";
 import { commandsFor, targetLabel } from "../../edit/commands/command_registry.ts";
-import { scoreWord } from "../../find/search.ts";
+import { commandsLike } from "../../edit/commands/command_search.ts";
 import { useCell } from "../../state.ts";
 import { focusPicture } from "./form.tsx";
 
@@ -19,7 +19,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   const panel = useRef<HTMLDivElement>(null),
     input = useRef<HTMLInputElement>(null);
   const commands = useMemo(() => commandsFor(app, target), [target]);
-  const matches = useMemo(() => matching(commands, query), [commands, query]);
+  const matches = useMemo(() => commandsLike(commands, query), [commands, query]);
   const current = matches[Math.min(at, matches.length - 1)];
   const close = () => {
     const { current: inside } = panel;
@@ -101,7 +101,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
         ))}
         {matches.length === 0 && (
           <li class="ol-empty" role="presentation">
-            No edit like this
+            Nothing like this for {targetLabel(app, target)}: what can be done depends on what is selected.
           </li>
         )}
       </ul>
@@ -110,14 +110,3 @@ function OpenList({ app, target }: { app: App; target: Target }) {
 }
 
 const onModel = (command: Command): boolean => command.on === "model";
-
-/** Commands in whose title every word occurs; the better match first, else in the table's order. */
-function matching(commands: Command[], query: string): Command[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const scores = new Map(
-    commands.map((command) => [command, words.map((word) => scoreWord(command.title.toLowerCase(), word))]),
-  );
-  const fitting = commands.filter((command) => scores.get(command)!.every((score) => score > 0));
-  const sum = (command: Command): number => scores.get(command)!.reduce((a, b) => a + b, 0);
-  return words.length ? fitting.sort((a, b) => sum(b) - sum(a)) : fitting;
-}

@@ -31,7 +31,7 @@ export function RadiusNotice({ app }: { app: App }) {
         <>
           <Icon name="error" />
           <span class="ol-elided" title={refusal.message}>
-            <b>first refusal</b> {refusal.message}
+            <b>first error</b> {refusal.message}
           </span>
           {refusal.node !== 0 && (
             <button

@@ -5,14 +5,18 @@ import type { App } from "../../app.ts";
 import { inShort } from "../../graph/groups/summary.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { plural } from "../../model/names.ts";
-import { parameterTotals, typeWords } from "../../model/parameter_totals.ts";
+import { parameterTotals, readBy, typeWords } from "../../model/parameter_totals.ts";
 import { useAnswer } from "../parts/ask.ts";
 import { Section } from "../parts/controls.tsx";
 import { Pairs } from "./inspect_node.tsx";
 
-/** The number of parameters, their bytes and types; nothing where none is stored. */
-export function Parameters({ app }: { app: App }) {
-  const totals = useMemo(() => parameterTotals(app.store), [app.store.version]);
+/** The number of parameters, of the model or of nodes, their bytes and types; nothing where none is stored. */
+export function Parameters({ app, nodes }: { app: App; nodes?: readonly number[] }) {
+  const { store } = app;
+  const totals = useMemo(
+    () => parameterTotals(nodes ? readBy(store, nodes) : store.values.values()),
+    [store.version, nodes?.length, nodes?.[0]],
+  );
   if (!totals.elements) return null;
   return (
     <>

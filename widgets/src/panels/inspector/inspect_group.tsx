@@ -5,6 +5,7 @@ import { count } from "../../model/names.ts";
 import type { Store } from "../../model/store.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Elided, Section } from "../parts/controls.tsx";
+import { Parameters } from "./about_model.tsx";
 import { OpTable } from "./op_table.tsx";
 
 const KINDS: Record<string, string> = {
@@ -26,7 +27,7 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
         <div class="ol-panel-title">
           <div class="ol-panel-words">
             <span class="ol-op">Group</span>
-            <span class="ol-dim">{KINDS[record.kind] ?? record.kind}</span>
+            <span class="ol-dim">{[record.about, KINDS[record.kind] ?? record.kind].filter(Boolean).join(" · ")}</span>
           </div>
         </div>
         <p class="ol-mono">
@@ -36,8 +37,13 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
       <dl class="ol-pairs ol-block">
         <dt>nodes</dt>
         <dd>{count(members.length)}</dd>
-        <dt>groups inside</dt>
-        <dd>{count(inner)}</dd>
+        <Parameters app={app} nodes={members} />
+        {inner > 0 && (
+          <>
+            <dt>groups inside</dt>
+            <dd>{count(inner)}</dd>
+          </>
+        )}
       </dl>
       <div class="ol-actions ol-block">
         <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.unfold(group)}>

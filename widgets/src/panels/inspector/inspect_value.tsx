@@ -2,7 +2,9 @@
 
 import type { App } from "../../app.ts";
 import { FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "../../kernel/protocol.ts";
+import { quantity } from "../../look/node_heat.ts";
 import { plural } from "../../model/names.ts";
+import { bytes } from "../../model/tables.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Why } from "../edit/edit_impact.tsx";
 import { useAnswer } from "../parts/ask.ts";
@@ -77,8 +79,6 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
         </Section>
       )}
       {data && <Pairs title="In its format" pairs={data.notes} testid="format-notes" />}
-      <ValueWatches app={app} value={value} />
-      <Why app={app} value={value} />
       <Look app={app} value={value} />
       {data?.initializer && (
         <Section title="Stored values">
@@ -96,12 +96,15 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           />
         </Section>
       )}
+      <ValueWatches app={app} value={value} />
+      <Why app={app} value={value} />
     </div>
   );
 }
 
 /** Type and shape; each dim tells why it is what it is. */
 function TypeLine({ app, value, label }: { app: App; value: number; label: string }) {
+  const size = bytes(app.store.values.get(value));
   const [, dtype = "", dims = ""] = /^([\w.]+)\[(.+)\]$/.exec(label) ?? [];
   if (!dtype)
     return (
@@ -130,7 +133,7 @@ function TypeLine({ app, value, label }: { app: App; value: number; label: strin
           )}
         </span>
       ))}
-      ]
+      ]{size !== "" && <span class="ol-dim"> · {quantity(size, "B")}</span>}
     </p>
   );
 }
