@@ -122,8 +122,10 @@ class Comparing(RunnerOwner):
         from onnxlab.formats import foreign
         from onnxlab.model.viewable_diffs import ModelDiff
 
-        theirs = diff.models()[1]._source.strings if isinstance(diff, ModelDiff) else {}
-        strings = foreign.brought(self.graph.proto, self._source.strings, diff.a.proto, diff.b.proto, theirs)
+        strings = {}
+        if isinstance(diff, ModelDiff):
+            theirs = diff.models()[1]._source.strings
+            strings = foreign.brought(self.graph.proto, self._source.strings, diff.a.proto, diff.b.proto, theirs)
         with self._journal.bringing(strings):
             missing = patch(self.graph, diff, strict=strict)
         self._source = self._source.with_strings(strings)  # type: ignore[misc]  # a slot of `Saving`, a base of Model

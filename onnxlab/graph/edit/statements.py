@@ -49,7 +49,7 @@ def _nameless(names: Names, value: ValueRecord) -> str:
     for field, places in (("inputs", inputs), ("outputs", main.outputs)):
         if value.id in places:
             return f"model.{field}[{places.index(value.id)}]"
-    return "model.value('')"
+    return "model.value_at('', '')"
 
 
 def _declaration(graph: GraphState, change: SetFormal) -> str:
@@ -57,9 +57,11 @@ def _declaration(graph: GraphState, change: SetFormal) -> str:
     if scope.is_function or change.kind == "value_info":
         return ""
     value = graph.values[(scope.inputs if change.kind == "input" else scope.outputs)[change.position]]
+    if value.scope != scope.id:
+        return ""
     # the declaration that a handle's methods change: see `edits.formals`
     place = ("input", scope.inputs.index(value.id)) if value.is_input else ("output", _first_output(value, scope.id))
-    if value.scope != scope.id or place != (change.kind, change.position):
+    if place != (change.kind, change.position):
         return ""
     old = getattr(scope.proto, change.kind)[change.position]
     for call, info in _sayings(old, change.info):

@@ -54,16 +54,21 @@ def _carried_out(
     graph: ModelGraph, value: ValueRecord, kind: onnx.TypeProto
 ) -> list[tuple[ValueRecord, onnx.TypeProto]]:
     """Values of the main graph that hold what a value was, with their types."""
-    waiting, carried = [(value, kind)], []
+    waiting: list[tuple[ValueRecord, onnx.TypeProto, frozenset[int]]] = [(value, kind, frozenset())]
+    carried = []
     while waiting:
-        inner, inner_kind = waiting.pop()
+        inner, inner_kind, left = waiting.pop()
         scope = graph.scopes[inner.scope]
         if scope.id == graph.main.id:
             carried.append((inner, inner_kind))
+        elif scope.id in left:
+            raise EditError(
+                f"{graph.scope_path(scope)} calls itself, so what it makes cannot be returned; break the circle"
+            )
         elif scope.is_function:
-            waiting += [(outer, inner_kind) for outer in _returned(graph, inner, scope)]
+            waiting += [(outer, inner_kind, left | {scope.id}) for outer in _returned(graph, inner, scope)]
         else:
-            waiting.append(_collected(graph, inner, inner_kind, scope))
+            waiting.append((*_collected(graph, inner, inner_kind, scope), left))
     return carried[::-1]
 
 

@@ -52,8 +52,9 @@ def inline_function(graph: ModelGraph, function: Scope) -> int:
         if any(graph.root(graph.scopes[node.scope]) is function for node in calls):
             raise EditError(f"{function.name} calls itself, so it cannot be inlined")
         for node in calls:
-            _inline(graph, node)
-            count += 1
+            if node.id in graph.nodes:  # else it stood in a body of another call, which is no operator's
+                _inline(graph, node)
+                count += 1
         graph.apply(RemoveFunction(function.id))
     return count
 

@@ -19,7 +19,7 @@ from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.opsets import Found, converted, is_written_with_bodies, since
 from onnxlab.graph.edits.recording.edit_spec import recorded
-from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.index.records import GRAPH_KINDS, NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.renaming import Renaming, nodes_inside
 
@@ -293,6 +293,8 @@ def _differences(node: NodeRecord, target: onnx.NodeProto) -> Sequence[Change]:
     after = {attribute.name: attribute for attribute in target.attribute}
     changes += [SetAttribute(node.id, name, None) for name in before if name not in after]
     for name, attribute in after.items():
+        if name in before and attribute.type in GRAPH_KINDS and target.op_type == node.op_type:
+            continue  # the nodes of a body have their own turn
         if name not in before or not _says_the_same(before[name], attribute):
             changes.append(SetAttribute(node.id, name, attribute))
     return changes

@@ -108,7 +108,8 @@ class Index(Builder):
         """Take a scope and all that is in it out of the index."""
         nodes = [self.remove_node(self.nodes[node]) for node in reversed(scope.node_ids)]
         nodes.reverse()
-        ids = dict(scope.names)
+        # an output that nothing makes is a value of the graph around it all, which may go with its last reader
+        ids = {self.values[vid].name: vid for vid in scope.outputs} | _image_values(nodes) | scope.names
         returned, scope.outputs = dict.fromkeys(scope.outputs), []
         for vid in returned:
             self._returned(self.values[vid], scope.id, ())
@@ -125,7 +126,7 @@ class Index(Builder):
         del self.scopes[scope.id]
         for watcher in self.watchers:
             watcher.scope_removed(scope.id)
-        return ScopeImage(scope.id, {**_image_values(nodes), **ids}, nodes)
+        return ScopeImage(scope.id, ids, nodes)
 
     def remove_bodies(
         self, node: NodeRecord, attribute: str, start: int = 0, count: int | None = None

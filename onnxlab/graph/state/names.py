@@ -8,7 +8,7 @@ from typing import Any
 
 from onnxlab.argument_types import expect, plain
 from onnxlab.errors import NameLookupError
-from onnxlab.graph.index.index import Index
+from onnxlab.graph.index.index import Index, function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.spelling import suggestion
 
@@ -214,14 +214,17 @@ class Names:
     def scope_path(self, scope: Scope, telling: bool = False) -> str:
         """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.
 
-        A `telling` path has operator and position ("If#3") in the place of a name that several nodes have.
+        A `telling` path has operator and position ("If#3") in the place of a name that several nodes have, and the
+        position of a function ("domain::name#3") behind the name of one before it.
         """
         index = self.index
         parts: list[str] = []
         while scope.id != index.main.id:
             if scope.is_function:
                 overload = f":{scope.proto.overload}" if scope.proto.overload else ""
-                parts.append(f"{scope.proto.domain}::{scope.proto.name}{overload}")
+                again = telling and index.functions.get(function_key(scope.proto), scope.id) != scope.id
+                position = f"#{index.function_ids.index(scope.id)}" if again else ""
+                parts.append(f"{scope.proto.domain}::{scope.proto.name}{overload}{position}")
                 break
             if scope.kind == "training":
                 parts.append(scope.attribute)  # "training_info[0].algorithm"
@@ -245,7 +248,8 @@ class Names:
         if not path:
             return self.index.main
         short = without_branch(path)
-        for telling in (False, True) if "#" in path else (False,):
+        repeated = len(self.index.functions) < len(self.index.function_ids)
+        for telling in (True, False) if repeated else (False, True) if "#" in path else (False,):
             scope_at = {without_branch(self.scope_path(scope, telling)): scope for scope in self.index.scopes.values()}
             if short in scope_at:
                 return scope_at[short]
