@@ -25,7 +25,7 @@ _thread: threading.Thread | None = None
 _SPELL = 1e-3  # seconds after which the background thread may rest again: it needs the interpreter that runs need
 # Ratio of rest to work of the background thread beside a run that it has already held up for `_HOLDING_UP`.
 _REST = 12.0
-_HOLDING_UP = 30e-3  # seconds of background work beside one run after which it rests: until then, both take turns
+_HOLDING_UP = 25e-3  # seconds of background work beside one run after which it rests: until then, both take turns
 _LONGEST_REST = 0.2
 _STRIDE = 16  # items of a loop between two readings of the clock
 _runs: set[object] = set()  # runs under way, but for those of a few milliseconds, which are over soon
