@@ -73,8 +73,9 @@ def remembered(make: Callable[..., T], *attributes: Any) -> T:
 
 def _held(item: Any, key: Any) -> Any:
     """An attribute; for one that has weak references, a reference that drops the result with the attribute."""
+    forget = _remembered.pop  # the method itself: when Python ends, the name means nothing any more
     try:
-        return weakref.ref(item, lambda dead: _remembered.pop(key, None))
+        return weakref.ref(item, lambda dead: forget(key, None))
     except TypeError:  # a list, a tuple or a number
         return item
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,48 +23,57 @@ from onnxlab.shapes import Fact, TensorFact
 _transformed = post_transform  # an attribute has the function's name
 
 
-@kernel("LinearRegressor", domain=DOMAIN)
+@kernel("LinearRegressor", domain=DOMAIN, bound=True)
 def linear_regressor(
-    x: Array,
     coefficients: Sequence[float],
     intercepts: Sequence[float] | None = None,
     post_transform: str = "NONE",
     targets: int = 1,
-) -> Array:
+) -> Callable[[Array], Array]:
     """[N, targets]: X · coefficientsᵀ + intercepts."""
-    rows = features(x)
-    scores = rows @ np.asarray(coefficients, np.float32).reshape(targets, -1).T
-    if intercepts:
-        scores = scores + np.asarray(intercepts, np.float32)
-    return _transformed(scores, post_transform).astype(np.float32)
+    weights = np.asarray(coefficients, np.float32).reshape(targets, -1).T
+    offsets = np.asarray(intercepts, np.float32) if intercepts else None
+
+    def regress(x: Array) -> Array:
+        scores = features(x) @ weights
+        if offsets is not None:
+            scores = scores + offsets
+        return _transformed(scores, post_transform).astype(np.float32, copy=False)
+
+    return regress
 
 
-@kernel("LinearClassifier", domain=DOMAIN)
+@kernel("LinearClassifier", domain=DOMAIN, bound=True)
 def linear_classifier(
-    x: Array,
     coefficients: Sequence[float],
     classlabels_ints: Sequence[int] | None = None,
     classlabels_strings: Sequence[str] | None = None,
     intercepts: Sequence[float] | None = None,
     multi_class: int = 0,
     post_transform: str = "NONE",
-) -> tuple[Array, Array]:
+) -> Callable[[Array], tuple[Array, Array]]:
     """(labels [N], scores [N, classes]); one score for two classes means the second, the first gets the rest."""
-    rows, names = features(x), labels(classlabels_strings, classlabels_ints)
-    count = len(intercepts) if intercepts else len(coefficients) // max(1, rows.shape[1])
-    # as in ONNX Runtime the rows decide how many coefficients each class has
-    weights = np.asarray(coefficients, np.float32)[: count * rows.shape[1]].reshape(count, rows.shape[1])
-    scores = rows.astype(np.float32, copy=False) @ weights.T
-    if intercepts:
-        scores = scores + np.asarray(intercepts, np.float32)
-    if count > 1:
-        return names[winner(scores)], _transformed(scores, post_transform).astype(np.float32)
+    names, numbers = labels(classlabels_strings, classlabels_ints), np.asarray(coefficients, np.float32)
+    offsets = np.asarray(intercepts, np.float32) if intercepts else None
     paired = len(names) == 2
-    if not paired:
-        names = labels(["0", "1"] if classlabels_strings else None, [0, 1])
-    chosen = names[(scores[:, 0] > 0).astype(np.intp)]
-    transformed = (_pair if paired else _transformed)(scores, post_transform)
-    return chosen, transformed.astype(np.float32)
+
+    @lru_cache(1)
+    def weights(width: int) -> Array:  # as in ONNX Runtime the rows decide how many coefficients each class has
+        count = len(intercepts) if intercepts else len(coefficients) // max(1, width)
+        return numbers[: count * width].reshape(count, width).T
+
+    def classify(x: Array) -> tuple[Array, Array]:
+        rows = features(x).astype(np.float32, copy=False)
+        scores = rows @ weights(rows.shape[1])
+        if offsets is not None:
+            scores = scores + offsets
+        if scores.shape[1] > 1:
+            return names[winner(scores)], _transformed(scores, post_transform).astype(np.float32, copy=False)
+        known = names if paired else labels(["0", "1"] if classlabels_strings else None, [0, 1])
+        transformed = (_pair if paired else _transformed)(scores, post_transform)
+        return known[(scores[:, 0] > 0).astype(np.intp)], transformed.astype(np.float32, copy=False)
+
+    return classify
 
 
 def _pair(scores: Array, transform: str) -> Array:

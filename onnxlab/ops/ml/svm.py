@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate, combinations
 from operator import mul
 
 import numpy as np
@@ -45,11 +47,18 @@ _SAFE = 1e8
 
 def _distances(x: Array, vectors: Array) -> Array:
     """[N, vectors]: squared Euclidean distances, of long or infinite rows by their differences."""
-    lengths, others = (x * x).sum(axis=1), (vectors * vectors).sum(axis=1)
+    lengths, (others, longest) = np.add.reduce(x * x, axis=1), remembered(_lengths, vectors)
     squared = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
-    for row in np.flatnonzero(~(lengths + others.max(initial=0) <= _SAFE)).tolist():
-        squared[row] = np.square(x[row] - vectors).sum(axis=1)
+    if not np.maximum.reduce(lengths, initial=0) + longest <= _SAFE:
+        for row in np.flatnonzero(~(lengths + longest <= _SAFE)).tolist():
+            squared[row] = np.square(x[row] - vectors).sum(axis=1)
     return squared
+
+
+def _lengths(vectors: Array) -> tuple[Array, float]:
+    """Squared lengths of vectors, and the largest."""
+    lengths = (vectors * vectors).sum(axis=1)
+    return lengths, float(lengths.max(initial=0))
 
 
 @kernel("SVMRegressor", domain=DOMAIN)
@@ -104,11 +113,13 @@ def svm_classifier(
         return _linear(rows, names, coefficients, rho, post_transform)
     counts = list(vectors_per_class)
     classes, total = len(counts), sum(counts)
+    if classes < 2:
+        raise ValueError(f"vectors_per_class lists {classes} class: expected two or more")
     vectors = remembered(matrix, support_vectors, total)
     weights = remembered(matrix, coefficients, classes - 1)
     products = _kernel_product(rows, vectors, kernel_type, kernel_params)
     decisions = _one_against_one(products, weights, counts, rho)
-    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    pairs = _pairs(classes)
     chosen = names[_votes(decisions, pairs, classes).argmax(axis=1)]
     if prob_a:
         scores = _probabilities(decisions, prob_a, prob_b or (0.0,) * len(prob_a), pairs, classes)
@@ -124,14 +135,17 @@ def _rows(x: Array) -> Array:
     return features(x).astype(np.float32, copy=False).astype(np.float64)
 
 
-def _votes(decisions: Array, pairs: Sequence[tuple[int, int]], classes: int) -> Array:
+@lru_cache(8)
+def _pairs(classes: int) -> tuple[Array, Array]:
+    """The first and the second class of each machine."""
+    firsts, seconds = np.triu_indices(classes, 1)
+    return firsts, seconds
+
+
+def _votes(decisions: Array, pairs: tuple[Array, Array], classes: int) -> Array:
     """[N, classes]: how many machines decided for each; without a decision (NaN) it is the second of a pair."""
-    votes = np.zeros((len(decisions), classes), np.int64)
-    for number, (i, j) in enumerate(pairs):
-        first = decisions[:, number] > 0
-        votes[:, i] += first
-        votes[:, j] += ~first
-    return votes
+    winners = np.where(decisions > 0, *pairs) + np.arange(0, len(decisions) * classes, classes)[:, None]
+    return np.bincount(winners.ravel(), minlength=len(decisions) * classes).reshape(-1, classes)
 
 
 def _pair(decisions: Array, transform: str) -> Array:
@@ -166,24 +180,25 @@ def _linear(
 
 def _one_against_one(products: Array, weights: Array, counts: Sequence[int], rho: Sequence[float]) -> Array:
     """[N, pairs]: the decision of the machine for each pair of classes, positive for the first."""
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    decisions: list[Array] = []
-    for i in range(len(counts)):
-        for j in range(i + 1, len(counts)):
-            first, second = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
-            score = products[:, first] @ weights[j - 1, first] + products[:, second] @ weights[i, second]
-            decisions.append(score + rho[len(decisions)])
-    return np.stack(decisions, axis=1)
+    parts = [slice(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
+    pairs = list(combinations(range(len(counts)), 2))
+    decisions = np.empty((len(products), len(pairs)))
+    for number, (i, j) in enumerate(pairs):
+        first, second = parts[i], parts[j]
+        score = products[:, first] @ weights[j - 1, first] + products[:, second] @ weights[i, second]
+        decisions[:, number] = score + rho[number]
+    return decisions
 
 
 def _probabilities(
-    decisions: Array, a: Sequence[float], b: Sequence[float], pairs: Sequence[tuple[int, int]], classes: int
+    decisions: Array, a: Sequence[float], b: Sequence[float], pairs: tuple[Array, Array], classes: int
 ) -> Array:
     """Class probabilities by Wu, Lin and Weng's pairwise coupling, as in libsvm."""
-    pairwise = np.zeros((len(decisions), classes, classes))
-    for number, (i, j) in enumerate(pairs):
-        p = np.clip(1 / (1 + np.exp(decisions[:, number] * a[number] + b[number])), 1e-7, 1 - 1e-7)
-        pairwise[:, i, j], pairwise[:, j, i] = p, 1 - p
+    (firsts, seconds), pairwise = pairs, np.zeros((len(decisions), classes, classes))
+    slopes, offsets = (np.asarray(numbers, np.float64)[: len(firsts)].reshape(len(firsts)) for numbers in (a, b))
+    p = 1 / (1 + np.exp(decisions * slopes + offsets))
+    p = np.minimum(np.maximum(p, 1e-7), 1 - 1e-7)
+    pairwise[:, firsts, seconds], pairwise[:, seconds, firsts] = p, 1 - p
     return _couple(pairwise)
 
 

@@ -167,3 +167,9 @@ def test_lists_of_a_tree_ensemble_are_of_one_length(name: str, entries: int) -> 
     model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]), opset_imports=imports)
     problems = Inference(ModelGraph(model)).diagnostics
     assert [(problem.code, problem.found) for problem in problems] == [("bad-attribute", str(entries))]
+
+
+def test_a_machine_that_decides_between_one_class_is_refused():
+    machine = {"coefficients": [1.0], "support_vectors": [1.0, 2.0], "vectors_per_class": [1], "rho": [0.0]}
+    with pytest.raises(ValueError, match="lists 1 class: expected two or more"):
+        run("SVMClassifier", np.float32([[1, 2]]), outputs=2, classlabels_ints=[7], **machine, **ML)

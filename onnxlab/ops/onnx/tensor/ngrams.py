@@ -52,11 +52,11 @@ class GramTree:
 
         N-grams of a single item are listed once, since they have nothing to skip.
         """
-        numbers, size = self._numbered(rows), rows.shape[1]
+        numbers, size, levels = self._numbered(rows), rows.shape[1], self._levels[:most]
         parts = []
         for distance in range(1, max(1, min(skip + 1, size)) + 1):
             keys = nodes = numbers
-            for depth, level in enumerate(self._levels[:most]):
+            for depth, level in enumerate(levels):
                 if depth:
                     keys = nodes[:, :-distance] + numbers[:, depth * distance :]
                 if not keys.size:
@@ -64,7 +64,8 @@ class GramTree:
                 places = level.places(keys)
                 if depth + 1 >= least and (depth or distance == 1):
                     parts.append(level.columns.take(places))
-                nodes = level.nodes.take(places)
+                if level is not levels[-1]:
+                    nodes = level.nodes.take(places)
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts, axis=1) if parts else np.full((len(rows), 0), self._width, np.intp)

@@ -198,11 +198,15 @@ def tf_idf_vectorizer(
     weight = None if mode == "TF" else _weights(width, ngram_indexes, weights)
     large = weight is not None and not np.abs(weight).max(initial=0) < _LARGE
 
+    @lru_cache(8)
+    def begin(rows: int) -> Array:
+        return np.arange(0, rows * (width + 1), width + 1)[:, None]
+
     def vectorize(x: Array) -> Array:
         rows = x.reshape(1, -1) if x.ndim < 2 else x
         places = tree.columns(rows, min_gram_length, max_gram_length, max_skip_count)
         if len(rows) > 1:
-            places += np.arange(len(rows))[:, None] * (width + 1)
+            places += begin(len(rows))
         counts: Array = np.bincount(places.ravel(), minlength=len(rows) * (width + 1))
         counts = counts.reshape(len(rows), width + 1)[:, :width]
         if mode == "IDF":
