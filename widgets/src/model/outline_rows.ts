@@ -1,5 +1,6 @@
 /** The groups of a scope as rows of a tree, with the nodes of those that are open. Pure. */
 
+import { nodeSubtitle } from "../graph/scene/short_names.ts";
 import type { NodeRecord } from "../kernel/protocol.ts";
 import { nodeName, shortOp } from "./names.ts";
 import type { Store } from "./store.ts";
@@ -13,6 +14,8 @@ export interface OutlineRow {
   depth: number;
   name: string;
   detail: string;
+  /** The whole name. */
+  title: string;
   /** Whether it can be opened. */
   more: boolean;
   open: boolean;
@@ -89,6 +92,12 @@ function parameters(store: Store, { id, inputs }: NodeRecord, makers: ReadonlySe
   return sum;
 }
 
+/** The name that the picture writes below the operator: "bn" of "/stem/bn/BatchNormalization" in "stem". */
+function nameInGroup(store: Store, id: number): string {
+  const { name, op, group } = store.nodes.get(id)!;
+  return name ? nodeSubtitle(name, op, store.groups.get(group)?.name) : nodeName(store, id);
+}
+
 /** Rows of what is open; with a filter: what fits it, and the groups around. */
 export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<number>, filter: string): OutlineRow[] {
   const wrong = new Set<number>(),
@@ -109,9 +118,9 @@ export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<n
       if (kind === "node") {
         if (!words.length && data.makers.has(id)) continue;
         const detail = shortOp(store.nodes.get(id)?.op ?? ""),
-          label = nodeName(store, id),
-          name = label === detail ? "" : label; // exporters of trees name nodes as their operators
-        if (words.length && !fits(name, detail)) continue;
+          full = nodeName(store, id);
+        if (words.length && !fits(full, detail)) continue;
+        const name = words.length ? full : nameInGroup(store, id);
         any = true;
         const share = data.total ? (data.ofNode.get(id) ?? 0) / data.total : 0;
         rows.push({
@@ -121,6 +130,7 @@ export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<n
           depth,
           name,
           detail,
+          title: full,
           more: false,
           open: false,
           share,
@@ -139,6 +149,7 @@ export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<n
         depth,
         name: group.name,
         detail: group.about ?? "",
+        title: group.name,
         more: true,
         open: isOpen,
         share,

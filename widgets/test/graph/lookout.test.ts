@@ -108,3 +108,17 @@ test("weights count in the outline where they are read, and what makes them sets
     ["Gemm", "large"],
   ]);
 });
+
+test("nodes have the names of the picture in the outline, and whole ones where a filter asks", () => {
+  const model = new ModelBuilder();
+  model.output(model.node("BatchNormalization", [model.input("x")], "8", "/stem/bn/BatchNormalization"));
+  const store = model.store(),
+    data = outlineData(store, 1, null),
+    open = new Set(store.groups.keys());
+  const nodes = (filter: string) => outlineRows(store, data, open, filter).filter(({ kind }) => kind === "node");
+  assert.deepEqual(
+    nodes("").map(({ name, title }) => [name, title]),
+    [["bn", "/stem/bn/BatchNormalization"]],
+  );
+  assert.equal(nodes("stem/bn")[0]?.name, "/stem/bn/BatchNormalization");
+});

@@ -8,7 +8,13 @@ import { layout } from "../../src/graph/layout/layout.ts";
 import { freeSide } from "../../src/graph/scene/compose.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
-import { nodeSubtitle, opTitle, parameterName, relativeName } from "../../src/graph/scene/short_names.ts";
+import {
+  nodeSubtitle,
+  opTitle,
+  parameterName,
+  relativeName,
+  withoutOperator,
+} from "../../src/graph/scene/short_names.ts";
 import { anchorsOf, home, MARGIN, Viewpoint } from "../../src/graph/view/viewpoint.ts";
 import type { ModelBuilder } from "../fixtures/model.ts";
 import { residualChain, transformer } from "../fixtures/networks.ts";
@@ -119,4 +125,12 @@ test("names are cut to what a box needs", () => {
   ]);
   assert.equal(relativeName("encoder/attention", "encoder"), "attention");
   assert.equal(relativeName("blocks.0", "blocks"), "blocks.0", "a number alone says nothing");
+});
+
+test("beside its operator a name goes without a step that only repeats it", () => {
+  assert.equal(withoutOperator("/stem/bn/BatchNormalization", "BatchNormalization"), "/stem/bn");
+  assert.equal(withoutOperator("/layer/MatMul_1", "com.microsoft::MatMul"), "/layer");
+  assert.equal(withoutOperator("/layer/query/projection", "MatMul"), "/layer/query/projection");
+  assert.equal(withoutOperator("Relu", "Relu"), "Relu");
+  assert.equal(withoutOperator("/Relu", "Relu"), "/Relu");
 });

@@ -31,6 +31,13 @@ export function nodeSubtitle(name: string, op: string, around = "", calls = ""):
   return calls || (step === title ? "" : step);
 }
 
+/** A name that stands beside its operator, without a last step that only repeats it: "/stem/bn" of "/stem/bn/Relu". */
+export function withoutOperator(name: string, op: string): string {
+  const step = lastStep(name);
+  const rest = name.slice(0, Math.max(0, name.lastIndexOf("/")));
+  return rest && repeats(step, opTitle(op)) ? rest : name;
+}
+
 /** "weight" of "layer1.0.conv1.weight"; "" for names that exporters count up, such as "onnx::Conv_193" or "1045". */
 export function parameterName(name: string): string {
   const step = lastStep(name);

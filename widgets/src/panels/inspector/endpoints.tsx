@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
+import { withoutOperator } from "../../graph/scene/short_names.ts";
 import type { Endpoint, InputInfo, OutputInfo } from "../../kernel/protocol.ts";
 import { FORMAL, GRAPH_INPUT, GRAPH_OUTPUT } from "../../kernel/protocol.ts";
 import { valueLabel } from "../../model/names.ts";
@@ -173,7 +174,7 @@ export function Follow({ app, end, direction, testid }: FollowProps) {
     >
       <Icon name={direction} />
       <span class="ol-follow-op">{end.op}</span>
-      <Elided text={end.label} middle class="ol-dim" />
+      <Elided text={withoutOperator(end.label, end.op)} middle class="ol-dim" />
     </button>
   );
 }

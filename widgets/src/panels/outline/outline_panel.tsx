@@ -162,6 +162,7 @@ function Row({ row, state, inView, selected, onTurn, onGo }: RowProps) {
       aria-level={row.depth + 1}
       aria-expanded={row.more ? row.open : undefined}
       aria-selected={selected}
+      title={row.title}
       aria-current={inView ? "location" : undefined}
       data-testid={`tree-${row.kind}`}
       data-id={row.id}
