@@ -32,6 +32,10 @@ class Run:
         self._seed = seed
         self._rng: np.random.Generator | None = None
 
+    def begin_again(self) -> None:
+        """Draw the same random numbers once more."""
+        self._rng = None
+
     @property
     def rng(self) -> np.random.Generator:
         """The generator of random numbers, made from the run's seed when first asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -42,19 +42,15 @@ class IncrementalRunner:
         Raises:
             FeedError: a value is needed that is not fed; and the errors of the nodes.
         """
-        ids, held = compiler.ids, compiler.main.scope.initializers
+        ids = compiler.ids
         fed, changed = _compared(state, {ids[name]: array for name, array in arrays.items()})
         with self._graph.lock:
             stale = state.stale | self._store.dependents.of(changed) if changed and state.arrays else state.stale
         self._programs.check(compiler, tuple(arrays), names)
         known = {**state.arrays, **fed}
-
-        def given(name: str) -> bool:
-            value = ids.get(name, 0)
-            return value in fed or (name not in held and value in known and value not in stale)
-
-        begins, between = compiler.main.between(names, given)
-        missing = tuple([name for name in names if not given(name)])
+        is_known = _known(compiler, arrays, state, stale)
+        begins, between = compiler.main.between(names, is_known)
+        missing = tuple([name for name in names if not is_known(name)])
         values = self._computed(compiler, {name: known[ids[name]] for name in begins}, between, missing, call)
         by_id = {ids[name]: values.get(name) for name in between}
         self._store.merge(compiler.version, state, state.after(fed, by_id, stale, self._store.budget))
@@ -69,6 +65,7 @@ class IncrementalRunner:
         with suppress(LimitError):
             return self._outputs(compiler, known, every, call)
         call.limits.bytes = most
+        call.run.begin_again()
         return self._outputs(compiler, known, names, call)
 
     def _outputs(
@@ -82,16 +79,19 @@ class IncrementalRunner:
         self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...]
     ) -> dict[str, Any]:
         """The feeds of a what-if, with the values of the last run that `names` need and the feeds do not change."""
-        ids, held = compiler.ids, compiler.main.scope.initializers
+        ids = compiler.ids
         with self._graph.lock:
-            changed = self._store.dependents.of([ids[name] for name in arrays])
-
-        def given(name: str) -> bool:
-            value = ids.get(name, 0)
-            return name in arrays or (name not in held and value not in changed and state.fresh(value))
-
-        border = compiler.main.border(names, given)
+            stale = state.stale | self._store.dependents.of([ids[name] for name in arrays])
+        border = compiler.main.border(names, _known(compiler, arrays, state, stale))
         return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
+
+
+def _known(compiler: Compiler, fed: Container[str], state: StoreState, stale: Container[int]) -> Callable[[str], bool]:
+    """A function that tells whether a value is fed, or kept and not stale."""
+    ids, held, arrays = compiler.ids, compiler.main.scope.initializers, state.arrays
+    return lambda name: (
+        name in fed or (name not in held and (value := ids.get(name, 0)) in arrays and value not in stale)
+    )
 
 
 def _compared(state: StoreState, feeds: dict[int, Any]) -> tuple[dict[int, Any], list[int]]:

@@ -118,3 +118,13 @@ def test_an_array_that_cannot_be_copied_is_a_limit(name):
         run.run({name: huge})
     with pytest.raises(LimitError):
         run.pin(name, huge)
+
+
+def test_a_run_without_room_for_all_values_draws_the_same_random_numbers():
+    text = "net (float[256, 256] x) => (float[256, 256] y) { r = RandomUniformLike (x) a = Add (x, r) y = Relu (a) }"
+    x = {"x": np.zeros((256, 256), np.float32)}
+    ample, narrow = runner(text), runner(text, keep_bytes=600_000)
+    first, second = (run.run(x, seed=3) for run in (ample, narrow))
+    np.testing.assert_array_equal(first["y"], second["y"])
+    assert ample.store.get(ample.graph.main.names["a"]) is not None
+    assert narrow.store.get(narrow.graph.main.names["a"]) is None
