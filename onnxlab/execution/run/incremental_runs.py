@@ -47,8 +47,7 @@ class IncrementalRunner:
         with self._graph.lock:
             stale = state.stale | self._store.dependents.of(changed) if changed and state.arrays else state.stale
         self._programs.check(compiler, tuple(arrays), names)
-        known = {**state.arrays, **fed}
-        is_known = _known(compiler, arrays, state, stale)
+        known, is_known = {**state.arrays, **fed}, _known(compiler, arrays, state, stale)
         begins, between = compiler.main.between(names, is_known)
         missing = tuple([name for name in names if not is_known(name)])
         values = self._computed(compiler, {name: known[ids[name]] for name in begins}, between, missing, call)
@@ -96,8 +95,6 @@ def _known(compiler: Compiler, fed: Container[str], state: StoreState, stale: Co
 
 def _compared(state: StoreState, feeds: dict[int, Any]) -> tuple[dict[int, Any], list[int]]:
     """({value id: array}, ids of values that changed): equal arrays are those that are stored."""
-    fed = dict[int, Any]()
-    for value, array in feeds.items():
-        known = value in state.arrays and same(state.arrays[value], array)
-        fed[value] = state.arrays[value] if known else copied(array)
-    return fed, [value for value, array in fed.items() if state.arrays.get(value) is not array]
+    pairs = [(value, state.arrays.get(value), array) for value, array in feeds.items()]
+    fed = {value: old if same(old, array) else copied(array) for value, old, array in pairs}
+    return fed, [value for value, old, _ in pairs if fed[value] is not old]
