@@ -190,7 +190,7 @@ def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:
     return {_NAN if isinstance(key, float) and key != key else key: value for key, value in pairs}
 
 
-_TEXTS, _NUMBERS = np.dtype(object), np.dtype(np.int64)
+_TEXTS, _NUMBERS, _FLOATS = map(np.dtype, (object, np.int64, np.float32))
 
 
 def _either(to_texts: Callable[[Array], Array], to_numbers: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -289,7 +289,7 @@ def one_hot_encoder(
                 memory = bytearray().join(map(rows.get, items, repeat(unknown)))  # type: ignore[arg-type]
             except TypeError:
                 raise ValueError(_NO_CATEGORY) from None
-            return np.frombuffer(memory, np.float32).reshape(*x.shape, count)
+            return np.frombuffer(memory, _FLOATS).reshape(*x.shape, count)
         columns = [*map(places.get, items, repeat(count))]
         if not zeros and count in columns:
             raise ValueError(_NO_CATEGORY)
