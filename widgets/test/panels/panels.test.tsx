@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ColorBy, Legend } from "../../src/panels/frame/legend.tsx";
+import { Placeholder } from "../../src/panels/frame/placeholder.tsx";
 import { Inspector } from "../../src/panels/inspector/inspector.tsx";
 import { Toasts } from "../../src/panels/parts/toasts.tsx";
 import { type Page, pageOf } from "../fixtures/page.ts";
@@ -64,6 +65,34 @@ test("the model says what it stores, what wrote it and what it says of itself", 
   assert.equal(page.get("model-producer").textContent, "pytorch 2.4");
   assert.equal(page.get("model-notes").textContent, "a <b>model</b>");
   assert.match(page.get("model-metadata").textContent ?? "", /license.*MIT/);
+  page.close();
+});
+
+test("a model without nodes says so, and what can be done", async () => {
+  const page = await pageOf((app) => <Placeholder app={app} />);
+  assert.equal(page.all("placeholder").length, 0);
+  await page.app.edits.remove([...page.store.nodes.keys()], false);
+  await page.settle();
+  assert.match(page.get("placeholder").textContent ?? "", /weights without a graph/);
+  assert.ok(page.get("placeholder-open"));
+  assert.equal(page.all("placeholder-add").length, 0);
+  page.close();
+});
+
+test("an empty model offers what can be added: a node that reads, or first an input", async () => {
+  const page = await pageOf((app) => <Placeholder app={app} />);
+  page.store.values.clear();
+  await page.app.edits.remove([...page.store.nodes.keys()], false);
+  await page.settle();
+  page.get("placeholder-add").click();
+  assert.ok(page.app.palette.question.value, "the list of operators opens");
+  page.app.palette.question.value = null;
+  for (const [id, scope] of page.store.scopes) page.store.scopes.set(id, { ...scope, inputs: [], outputs: [] });
+  page.app.edits.undo();
+  await page.settle();
+  await page.app.edits.remove([...page.store.nodes.keys()], false);
+  await page.settle();
+  assert.match(page.get("placeholder-add").textContent ?? "", /input/);
   page.close();
 });
 

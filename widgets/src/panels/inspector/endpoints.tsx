@@ -150,7 +150,7 @@ export function TypeAndShape({ dtype = "", label = "", title }: { dtype?: string
   const isTyped = !dtype || label.startsWith(dtype);
   return (
     <span class="ol-shape" title={title}>
-      {label ? (isTyped ? label : `${dtype} ${label}`) : "no type"}
+      {label ? (isTyped ? label : `${dtype} ${label}`) : dtype ? `${dtype}, any rank` : "no type"}
     </span>
   );
 }
