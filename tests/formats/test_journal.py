@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import subprocess
 import sys
 import warnings
@@ -15,6 +16,7 @@ import onnxlab
 from onnxlab.errors import EditError, JournalWarning
 from onnxlab.formats.journals import change_codec, journal, recovery
 from tests.formats.journals import crash, random_edits, reopened
+from tests.graph.edit.test_absent_fields import MODELS, blank, edited
 from tests.graph.support.models import branches, chain
 
 
@@ -320,3 +322,21 @@ def test_old_journals_of_other_files_go(file: Path, folder: Path) -> None:
     assert list(folder.iterdir()) == [path]
     assert journal.FORMAT == 1
     assert recovery._KEPT_DAYS >= 30
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_edits_of_models_whose_texts_are_absent_come_back(seed: int, tmp_path: Path) -> None:
+    rng, path = random.Random(seed), tmp_path / "blank.onnx"
+    path.write_bytes(blank(rng.choice(MODELS)(), rng, 0.12).SerializeToString())
+    model = onnxlab.load(path)
+    before = model.to_bytes()
+    edited(model, rng)
+    after, steps = model.to_bytes(), len(model.history.labels)
+    crash(model)
+    again = reopened(path)
+    assert bool(again.files.recoverable) == bool(steps)
+    if steps:
+        again.files.recover()
+        assert again.to_bytes() == after
+        again.undo(to=0)
+    assert again.to_bytes() == before
