@@ -198,6 +198,15 @@ def test_the_last_argument_may_stand_behind_options(
     assert cli.main(["convert", model, "--format", "textproto", "a.textproto", "b.textproto"]) == 2
 
 
+def test_convert_takes_its_file_as_other_commands_do(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["convert", model, "-o", str(tmp_path / "add.onnxtxt")]) == 0
+    assert (tmp_path / "add.onnxtxt").read_text().startswith("<")
+    assert cli.main(["convert", model, "a.onnxtxt", "-o", "b.onnxtxt"]) == 2
+    assert "two files to write, 'a.onnxtxt' and 'b.onnxtxt': give one" in capsys.readouterr().err
+
+
 def test_a_folder_of_samples_is_asked_for(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["statistics", model, model]) == 3
     assert "is a file: give a folder of samples" in capsys.readouterr().err

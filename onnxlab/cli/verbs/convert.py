@@ -7,7 +7,7 @@ import warnings
 from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
-from onnxlab.cli.base.exits import DONE, UNWRITABLE
+from onnxlab.cli.base.exits import DONE, UNWRITABLE, UsageError
 from onnxlab.cli.base.inputs import open_model
 from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.errors import SaveError, SaveWarning
@@ -18,6 +18,7 @@ def add(verbs: Verbs) -> None:
     convert = verbs.add("convert", _convert, "write the model in another format")
     words = "file to write, in the format of its suffix, or - for standard output; none: only say what is lost"
     entries.trailing(convert, "output", words, "?")
+    entries.output(convert, "the same file, as the other commands take it", dest="file")
     convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
     words = "let torch convert a .pt2 or TorchScript file, which runs code that is in it"
     convert.add_argument("--trust", action="store_true", help=words)
@@ -29,7 +30,9 @@ def _convert(options: argparse.Namespace) -> int:
     from onnxlab.formats import kinds, registry
     from onnxlab.formats.paths import absolute
 
-    name = options.output or ""
+    if options.output and options.file:
+        raise UsageError(f"two files to write, {options.output!r} and {options.file!r}: give one")
+    name = options.output or options.file or ""
     format_name = options.format or os.path.splitext(name)[1]
     try:
         form = registry.by_name(format_name)
