@@ -147,7 +147,7 @@ def test_a_cycle_of_several_nodes_is_told_and_a_leaf_of_two_parents_is_none() ->
     assert regressor(**both_ways).check() == []
 
 
-def test_a_cycle_in_the_newest_operator_is_told() -> None:
+def test_what_is_no_tree_in_the_newest_operator_is_told() -> None:
     lists: dict[str, Any] = {
         "tree_roots": [0], "nodes_featureids": [2, 0], "nodes_trueleafs": [1, 1], "nodes_falseleafs": [0, 1],
         "nodes_truenodeids": [0, 1], "nodes_falsenodeids": [1, 2], "leaf_targetids": [0, 0, 0],
@@ -161,6 +161,8 @@ def test_a_cycle_in_the_newest_operator_is_told() -> None:
         ({"nodes_falsenodeids": [1, 3]}, "nodes_falsenodeids of a leaf is 3: expected 0 to 2"),
         ({"tree_roots": [2]}, "the root of a tree is 2"),
         ({"leaf_targetids": [0, 0, -1]}, "the target of a leaf is -1"),
+        ({"n_targets": 0}, "the target of a leaf is 0: there are none"),
+        ({"nodes_modes": helper.make_tensor("", TensorProto.UINT8, [2], [0, 8])}, "the mode of a node is 8: expected 0 to 7"),
     ):
         node = helper.make_node("TreeEnsemble", ["x"], ["y"], "forest", domain="ai.onnx.ml", **{**lists, **changed})
         ends = [

@@ -126,6 +126,7 @@ def planted_nodes(
         ValueError: the lists are no trees.
     """
     inner, places = len(modes), np.asarray(modes, np.int64)
+    in_range("the mode of a node", places, LEAF + 1)
     ends: list[Any] = []
     for word, nodes, is_leaf in (("true", true, true_leaves), ("false", false, false_leaves)):
         same_length(f"nodes_{word}nodeids", len(nodes), "nodes_modes", inner)
@@ -203,4 +204,4 @@ def in_range(name: str, numbers: Array, end: int) -> None:
     """Raise ValueError where a number is below 0, or `end` or more."""
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < end):
         wrong = numbers[(numbers < 0) | (numbers >= end)][0]
-        raise ValueError(f"{name} is {wrong}: expected 0 to {end - 1}")
+        raise ValueError(f"{name} is {wrong}: " + (f"expected 0 to {end - 1}" if end > 0 else "there are none"))

@@ -56,12 +56,12 @@ export function decode(code: number, low: number, high: number): number {
 /** The least and the largest number of a scale of colors. */
 export type Scale = readonly [low: number, high: number];
 
-/** The scale that several pictures share, so that a color is one number in all of them. */
-export function commonScale(pictures: readonly TensorPicture[]): Scale {
-  return [
-    Math.min(...pictures.map(({ low }) => fromWire(low))),
-    Math.max(...pictures.map(({ high }) => fromWire(high))),
-  ];
+/** The scale that several pictures share, so that a color is one number in all of them; without a number none. */
+export function commonScale(pictures: readonly { picture: TensorPicture; bytes: Uint8Array }[]): Scale | undefined {
+  // The ends of a picture without a finite number mean nothing.
+  const finite = pictures.filter(({ bytes }) => bytes.some((code) => code >= LEAST)).map(({ picture }) => picture);
+  if (!finite.length) return undefined;
+  return [Math.min(...finite.map(({ low }) => fromWire(low))), Math.max(...finite.map(({ high }) => fromWire(high)))];
 }
 
 /**

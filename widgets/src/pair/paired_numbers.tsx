@@ -65,8 +65,7 @@ function Numbers({ pair, value, first }: { pair: Pair; value: number; first: num
       live = false;
     };
   }, [at]);
-  const sides = [parts.a?.drawn?.picture, parts.b?.drawn?.picture].filter((picture) => picture !== undefined);
-  const scale = sides.length ? commonScale(sides) : undefined;
+  const scale = commonScale([parts.a?.drawn, parts.b?.drawn].filter((drawn) => drawn !== undefined && drawn !== null));
   return (
     <div class="ol-pair-numbers" data-testid="paired-numbers">
       <p class="ol-pair-words">

@@ -39,7 +39,9 @@ test("heat maps have colors, images their own, and what is not a number stands o
 test("pictures that are compared give one number one color", () => {
   const a = { height: 1, width: 1, channels: 1, low: 0, high: 6 },
     b = { height: 1, width: 1, channels: 1, low: -2, high: 4 };
-  const scale = commonScale([a, b]);
+  const empty = { picture: { ...a, low: 9, high: 9 }, bytes: Uint8Array.of(0, 1, 2) };
+  const scale = commonScale([{ picture: a, bytes: Uint8Array.of(3) }, { picture: b, bytes: Uint8Array.of(3) }, empty]);
+  assert.equal(commonScale([empty]), undefined);
   assert.deepEqual(scale, [-2, 6]);
   const four = 3 + (252 * 4) / 6; // of a; the largest of b
   assert.deepEqual([...pixels(a, Uint8Array.of(four), false, scale)], [...pixels(b, Uint8Array.of(255), false, scale)]);

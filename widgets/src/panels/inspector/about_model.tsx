@@ -7,7 +7,7 @@ import { quantity } from "../../look/node_heat.ts";
 import { plural } from "../../model/names.ts";
 import { parameterTotals, readBy, typeWords } from "../../model/parameter_totals.ts";
 import { useAnswer } from "../parts/ask.ts";
-import { Section } from "../parts/controls.tsx";
+import { Elided, Section } from "../parts/controls.tsx";
 import { Pairs } from "./inspect_node.tsx";
 
 /** The number of parameters, of the model or of nodes, their bytes and types; nothing where none is stored. */
@@ -49,7 +49,9 @@ export function MadeBy({ app }: { app: App }) {
       {producer && (
         <>
           <dt>producer</dt>
-          <dd data-testid="model-producer">{producer}</dd>
+          <dd data-testid="model-producer">
+            <Elided text={producer} middle />
+          </dd>
         </>
       )}
     </>
