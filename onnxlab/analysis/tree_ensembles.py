@@ -158,6 +158,7 @@ def refuse_lists(op_type: str, attributes: Mapping[str, Any]) -> None:
         true, true_leaves, false, false_leaves = (of(f"nodes_{name}") for name in names)
         modes, targets = np.asarray(of("nodes_modes")), np.asarray(of("leaf_targetids"), np.int64)
         planted_nodes(modes.reshape(-1), true, true_leaves, false, false_leaves, of("tree_roots"), len(targets))
+        in_range("the mode of a node", modes, LEAF + 1)
         in_range("the target of a leaf", targets, of("n_targets", 1))
         features_of(modes.reshape(-1), of("nodes_featureids"))
         same_length("nodes_splits", np.size(of("nodes_splits")), "nodes_modes", modes.size)

@@ -48,11 +48,13 @@ def _protected(graph: ModelGraph, names: Collection[str] | str) -> frozenset[str
         known = nodes.union(value.name for value in graph.values.values())
         known = known.union(*({scope.name, graph.scope_path(scope)} for scope in graph.scopes.values())) - {""}
     for name in sorted(protected - known):
-        if not (name.endswith("/") and any(node.startswith(name) for node in nodes)):
-            raise NameLookupError(
-                f"protect has {name!r}: no node, value, graph or function is called so, and no name of a node begins "
-                f"with {name.rstrip('/') + '/'!r}.{suggestion(name.rstrip('/'), known)}"
-            )
+        prefix = name.rstrip("*").rstrip("/") + "/"
+        is_prefix = any(node.startswith(prefix) for node in nodes)
+        if name != prefix or not is_prefix:
+            hint = f", and no name of a node begins with {prefix!r}.{suggestion(name.rstrip('/'), known) if name else ''}"
+            if is_prefix:
+                hint = f"; write {prefix!r} for all nodes whose names begin with it"
+            raise NameLookupError(f"protect has {name!r}: no node, value, graph or function is called so{hint}")
     return protected
 
 

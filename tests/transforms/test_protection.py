@@ -95,11 +95,12 @@ def test_why_not_says_that_a_rule_would_take_what_is_protected() -> None:
 @pytest.mark.parametrize(
     ("protected", "words"),
     [("nope", r"protect has 'nope': no node"), ("stm", "Did you mean 'stem'"), ("ste/", "Did you mean 'stem'"),
-     ("/", "no name of a node begins with '/'"), ("", "protect has ''")],
+     ("/", "no name of a node begins with '/'"), ("", r"protect has ''.*begins with '/'\.$"),
+     ("block", "called so; write 'block/' for all nodes"), ("block/*", "called so; write 'block/' for all nodes")],
 )  # fmt: skip
 def test_a_name_that_protects_nothing_is_refused(protected: str, words: str) -> None:
     proto = parsed("a = Identity(x) y = Relu(a)")
-    proto.graph.node[0].name = "stem"
+    proto.graph.node[0].name, proto.graph.node[1].name = "stem", "block/relu"
     model = onnxlab.load(proto)
     for rewrite in (
         partial(model.simplify, dry_run=True), partial(model.optimize, "layout"), model.fold,

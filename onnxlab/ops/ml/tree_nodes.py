@@ -126,7 +126,6 @@ def planted_nodes(
         ValueError: the lists are no trees.
     """
     inner, places = len(modes), np.asarray(modes, np.int64)
-    in_range("the mode of a node", places, LEAF + 1)
     ends: list[Any] = []
     for word, nodes, is_leaf in (("true", true, true_leaves), ("false", false, false_leaves)):
         same_length(f"nodes_{word}nodeids", len(nodes), "nodes_modes", inner)
