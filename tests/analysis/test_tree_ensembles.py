@@ -162,7 +162,7 @@ def test_what_is_no_tree_in_the_newest_operator_is_told() -> None:
         ({"tree_roots": [2]}, "the root of a tree is 2"),
         ({"leaf_targetids": [0, 0, -1]}, "the target of a leaf is -1"),
         ({"n_targets": 0}, "the target of a leaf is 0: there are none"),
-        ({"nodes_modes": helper.make_tensor("", TensorProto.UINT8, [2], [0, 8])}, "mode of a node is 8: expected 0 to 7"),
+        ({"nodes_modes": helper.make_tensor("", TensorProto.UINT8, [2], [0, 8])}, "a node is 8: expected 0 to 7"),
     ):
         node = helper.make_node("TreeEnsemble", ["x"], ["y"], "forest", domain="ai.onnx.ml", **{**lists, **changed})
         ends = [
