@@ -51,7 +51,8 @@ def _protected(graph: ModelGraph, names: Collection[str] | str) -> frozenset[str
         prefix = name.rstrip("*").rstrip("/") + "/"
         is_prefix = any(node.startswith(prefix) for node in nodes)
         if name != prefix or not is_prefix:
-            hint = f", and no name of a node begins with {prefix!r}.{suggestion(name.rstrip('/'), known) if name else ''}"
+            close = suggestion(name.rstrip("/"), known) if name else ""
+            hint = f", and no name of a node begins with {prefix!r}.{close}"
             if is_prefix:
                 hint = f"; write {prefix!r} for all nodes whose names begin with it"
             raise NameLookupError(f"protect has {name!r}: no node, value, graph or function is called so{hint}")
