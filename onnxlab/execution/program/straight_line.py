@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.array_memory import own
+from onnxlab.execution.base.array_memory import buffers, own
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_state import SMALL, is_small
 
@@ -23,7 +23,7 @@ Function = Callable[[Sequence[Any], list[int]], Any]
 
 
 class Output(NamedTuple):
-    """A value that the caller gets by name; `is_fresh` says that no other value shares its memory."""
+    """A value that the caller gets by name; `is_fresh`: nothing else that is returned or kept shares its memory."""
 
     name: str
     slot: int
@@ -60,6 +60,7 @@ def straight_line(
     """
     known: dict[str, Any] = {
         "own": own,
+        "buffers": buffers,
         "array": np.ndarray,
         "small": small,
         "check": _check,
@@ -83,7 +84,7 @@ def straight_line(
         known |= {f"n{place}": output.name for place, output in enumerate(outputs)}
         pairs = [f"n{place}: {name(output.slot)}" if output.is_fresh else f"n{place}: own({name(output.slot)}, shown)"
                  for place, output in enumerate(outputs)]  # fmt: skip
-        text += [] if all(output.is_fresh for output in outputs) else ["    shown = {*map(id, arrays)}"]
+        text += [] if all(output.is_fresh for output in outputs) else [f"    shown = {{*buffers((*arrays, *{result}))}}"]
         result = f"{{{', '.join(pairs)}}}, {result}"
     text.append(f"    return {result}")
     exec(_compiled("\n".join(text)), known)  # the text holds numbers alone, nothing of a model

@@ -19,7 +19,7 @@ import numpy as np
 
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import blas
-from onnxlab.execution.base.array_memory import own
+from onnxlab.execution.base.array_memory import buffers, own
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.constant_folding import FoldedProgram
@@ -154,7 +154,8 @@ class Specialization:
         run.is_kept = is_kept
         with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
             results = run_program(program, arrays, run, border=border)
-        return owned(results, program.outputs, arrays), [] if border is None else border.in_order()
+        kept = [] if border is None else border.in_order()
+        return owned(results, program.outputs, (*arrays, *kept)), kept
 
     def _prepared(self, arrays: Sequence[Any]) -> Function | None:
         """The function of the steps left for feeds of these shapes, None before it is known what shapes decide."""
@@ -190,9 +191,9 @@ class Specialization:
             lines.append(Line(instruction, bound or call, context, bool(results)))
         slots, named = program.output_slots, None
         if not self._is_body:
-            named = [Output(name, slot, slot in fresh and slots.count(slot) == 1)
-                     for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
-            slots = tuple([slot for _, slot in program.border])
+            kept = tuple([slot for _, slot in program.border])
+            alone = [slot in fresh and slots.count(slot) == 1 and {*kept} <= {*fresh} for slot in slots]
+            named, slots = [*map(Output, program.outputs, slots, alone)], kept
         self._run = straight_line(lines, program.feed_slots, slots, begin.template, named, most)
         return self._run
 
@@ -343,6 +344,10 @@ def _short_bodies(program: Program, instruction: Instruction) -> dict[ProgramBod
 
 
 def owned(results: Sequence[Any], names: Sequence[str], fed: Sequence[Any]) -> dict[str, Any]:
-    """Results of a run that kept nothing, as arrays that the caller may write to: none shares memory with another."""
-    shown = {*map(id, fed)}
+    """Results of a run as arrays that the caller may write to: none shares memory with another, or with `fed`.
+
+    Args:
+        fed: what the run was fed, and what is kept of it.
+    """
+    shown = {*buffers(fed)}
     return {name: own(array, shown) for name, array in zip(names, results, strict=True)}

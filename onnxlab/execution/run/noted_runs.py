@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -52,11 +52,10 @@ def note(
 
 
 def note_short(
-    store: ValueStore, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any],
+    store: ValueStore, compiler: Compiler, program: Program, fed: Sequence[Any], border: Sequence[Any],
     results: Mapping[str, Any], seconds: float,
 ) -> None:  # fmt: skip
-    """Note a run of `seconds` whose feeds are all arrays; outputs are copied where that adds next to nothing."""
-    fed = [*map(np.ndarray.copy, feeds)]
+    """Note a run of `seconds` on arrays of its own; outputs are copied where that adds next to nothing."""
     if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
         note(store, compiler, program, fed, border, results)
         return

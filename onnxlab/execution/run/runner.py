@@ -208,10 +208,11 @@ class Runner:
         if specialized is None or specialized.seconds > QUICK:
             return None
         results: dict[str, Any]
+        feeds = {name: array.copy() for name, array in feeds.items()} if keep else feeds  # kept values may be views
         results, border = specialized.run(feeds, bool(keep))
         if keep:
             program, seconds = specialized.program, specialized.seconds
-            note_short(self.store, compiler, program, feeds.values(), border, results, seconds)
+            note_short(self.store, compiler, program, [*feeds.values()], border, results, seconds)
         return results
 
     def _requested(
@@ -248,9 +249,10 @@ class Runner:
             compiler = owner.for_shapes(compiler, arrays)
         program = owner.program(compiler, arrays, names)
         border = None if fed is None else BorderValues(program, self.store.budget // 2)
-        results = owned(call(program, list(arrays.values()), border), names, (*arrays.values(),))
+        outputs, kept = call(program, list(arrays.values()), border), [] if border is None else border.in_order()
+        results = owned(outputs, names, (*arrays.values(), *kept))
         if border is not None:
-            note(self.store, request.compiler, program, [*arrays.values()], border.in_order(), results)
+            note(self.store, request.compiler, program, [*arrays.values()], kept, results)
         owner.fallbacks.ran((tuple(arrays), names), program)
         owner.ran = program
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting
