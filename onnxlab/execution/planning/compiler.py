@@ -180,7 +180,7 @@ class ScopeCompiler(ScopeNames):
         fed = frozenset(feeds).difference(self.invariant)
         constant: Callable[[str], Any] = lambda name: None if name in fed else self.constant(name)  # noqa: E731
         if nodes is None:
-            nodes = tuple(self.cone(fed, outputs))
+            nodes = tuple([_apart(node, fed, self.ids) for node in paced(self.cone(fed, outputs))])
             if self.compiler.inlines:
                 try:
                     return self._written_out(nodes, fed, outputs)
@@ -240,8 +240,6 @@ class ScopeCompiler(ScopeNames):
         for part in plan.parts:
             compiled = self._compiled(part, view, providers[part.provider])
             steps += compiled if isinstance(compiled, list) else [part_step(part, compiled)]
-        fed = set(feeds)
-        steps = [_without(step, fed) for step in paced(steps)]
         is_main = self.scope is self.compiler.snapshot.main
         border = self._border(plan.parts, steps) if is_main else ()
         program = assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
@@ -336,10 +334,12 @@ def _constant(view: PartitionView, name: str) -> Any:
     return np.asarray(view.stored[name]) if array is None and name in view.stored else array
 
 
-def _without(step: Step, fed: set[str]) -> Step:
-    """The step without the outputs that the caller feeds."""
-    outputs = tuple(["" if name in fed else name for name in step.outputs])
-    return step if outputs == step.outputs else replace(step, outputs=outputs)
+def _apart(node: NodeView, fed: frozenset[str], names: Iterable[str]) -> NodeView:
+    """The node, with other names than `names` for what the caller feeds, which no part is to make again."""
+    return node if fed.isdisjoint(node.outputs) else replace(
+        node, outputs=tuple([f"{max(names, key=len)}:{name}" if name in fed else name for name in node.outputs]),
+        stamp=hash((node.stamp, *fed)),
+    )  # fmt: skip
 
 
 def _hashable(value: Any) -> Any:

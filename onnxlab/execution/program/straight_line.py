@@ -84,7 +84,9 @@ def straight_line(
         known |= {f"n{place}": output.name for place, output in enumerate(outputs)}
         pairs = [f"n{place}: {name(output.slot)}" if output.is_fresh else f"n{place}: own({name(output.slot)}, shown)"
                  for place, output in enumerate(outputs)]  # fmt: skip
-        text += [] if all(output.is_fresh for output in outputs) else [f"    shown = {{*buffers((*arrays, *{result}))}}"]
+        text += [] if all(output.is_fresh for output in outputs) else [
+            f"    shown = {{*buffers((*arrays, *{result}))}}"
+        ]  # fmt: skip
         result = f"{{{', '.join(pairs)}}}, {result}"
     text.append(f"    return {result}")
     exec(_compiled("\n".join(text)), known)  # the text holds numbers alone, nothing of a model

@@ -154,8 +154,8 @@ class Specialization:
         run.is_kept = is_kept
         with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
             results = run_program(program, arrays, run, border=border)
-        kept = [] if border is None else border.in_order()
-        return owned(results, program.outputs, (*arrays, *kept)), kept
+        crossing = [] if border is None else border.in_order()
+        return owned(results, program.outputs, (*arrays, *crossing)), crossing
 
     def _prepared(self, arrays: Sequence[Any]) -> Function | None:
         """The function of the steps left for feeds of these shapes, None before it is known what shapes decide."""
@@ -191,9 +191,9 @@ class Specialization:
             lines.append(Line(instruction, bound or call, context, bool(results)))
         slots, named = program.output_slots, None
         if not self._is_body:
-            kept = tuple([slot for _, slot in program.border])
-            alone = [slot in fresh and slots.count(slot) == 1 and {*kept} <= {*fresh} for slot in slots]
-            named, slots = [*map(Output, program.outputs, slots, alone)], kept
+            border = tuple([slot for _, slot in program.border])
+            alone = [slot in fresh and slots.count(slot) == 1 and {*border} <= {*fresh} for slot in slots]
+            named, slots = [*map(Output, program.outputs, slots, alone)], border
         self._run = straight_line(lines, program.feed_slots, slots, begin.template, named, most)
         return self._run
 

@@ -58,8 +58,8 @@ def note_short(
     """Note a run of `seconds` on arrays of its own; outputs are copied where that adds next to nothing."""
     if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
         note(store, compiler, program, fed, border, results)
-        return
-    store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))
+    else:
+        store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))
 
 
 def _is_small(value: Any) -> bool:

@@ -249,10 +249,11 @@ class Runner:
             compiler = owner.for_shapes(compiler, arrays)
         program = owner.program(compiler, arrays, names)
         border = None if fed is None else BorderValues(program, self.store.budget // 2)
-        outputs, kept = call(program, list(arrays.values()), border), [] if border is None else border.in_order()
-        results = owned(outputs, names, (*arrays.values(), *kept))
+        outputs = call(program, list(arrays.values()), border)
+        crossing = [] if border is None else border.in_order()
+        results = owned(outputs, names, (*arrays.values(), *crossing))
         if border is not None:
-            note(self.store, request.compiler, program, [*arrays.values()], kept, results)
+            note(self.store, request.compiler, program, [*arrays.values()], crossing, results)
         owner.fallbacks.ran((tuple(arrays), names), program)
         owner.ran = program
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting

@@ -9,7 +9,7 @@ from onnxlab.execution.base import background
 
 FED = """
 <ir_version: 9, opset_import: ["" : 17]>
-g (float[n,6] x) => (float[n,6] y) <int64 first = {0}, 
+g (float[n,6] x) => (float[n,6] y) <int64 first = {0},
     float[6,6] w = {1,0,0,0,0,0, 0,1,0,0,0,0, 0,0,1,0,0,0, 0,0,0,1,0,0, 0,0,0,0,1,0, 0,0,0,0,0,1}> {
     kept = SequenceConstruct(x, x)
     item = SequenceAt(kept, first)
@@ -19,7 +19,7 @@ g (float[n,6] x) => (float[n,6] y) <int64 first = {0},
 """
 RETURNED = """
 <ir_version: 9, opset_import: ["" : 17]>
-g (float[n,6] x) => (float[n,6] y, float[n,6] z) <int64 first = {0}, 
+g (float[n,6] x) => (float[n,6] y, float[n,6] z) <int64 first = {0},
     float[6,6] w = {1,0,0,0,0,0, 0,1,0,0,0,0, 0,0,1,0,0,0, 0,0,0,1,0,0, 0,0,0,0,1,0, 0,0,0,0,0,1}> {
     t = Tanh(x)
     y = MatMul(t, w)

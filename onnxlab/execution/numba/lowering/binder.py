@@ -103,7 +103,7 @@ class Binder(RegionValues):
         values = [self._followed(name) if name else None for name in node.inputs]
         if not all(value is None or isinstance(value, np.ndarray) for value in values):
             return False
-        step = self._step(node)
+        step, self._context.outputs = self._step(node), tuple(map(bool, node.outputs))
         arguments = (self._context, *values) if step.context else values
         returned = step.call(*arguments) if step.constants is None else step.constants
         results: Sequence[Any] = returned if isinstance(returned, tuple) else (returned,)
@@ -139,10 +139,10 @@ class BareContext:
     """The RunContext of kernels that run while binding, on small values, without bodies or random numbers."""
 
     node = "a node that is computed while binding"
-    outputs = (True,)
 
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self._opsets = opsets
+        self.outputs: tuple[bool, ...] = (True,)  # of the node that is computed
 
     def opset_version(self, domain: str = "") -> int:
         """The imported version of a domain, 0 where it is not imported."""
