@@ -69,7 +69,11 @@ class RunRequest:
         """Whether all outputs are kept, of the same `arrays`, in a run after an edit, or of the last run's inputs."""
         ids, state = self.compiler.ids, self.state
         same = all(state.arrays.get(ids[name]) is array for name, array in arrays.items())
-        return bool(self.again or state.stale) and same and all(state.fresh(ids[name]) for name in self.names)
+        return (
+            bool(self.again or state.stale)
+            and same
+            and all(name in ids and state.fresh(ids[name]) for name in self.names)
+        )  # nothing may make an output
 
     def picked(self, results: dict[str, Any]) -> dict[str, Any]:
         """The results that were asked for, in that order."""

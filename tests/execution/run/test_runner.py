@@ -1,6 +1,9 @@
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
+import onnxlab
 from onnxlab import ops
 from onnxlab.errors import FeedError, NameLookupError, RunError, UnsupportedOperatorError
 from onnxlab.execution.run.runner import Runner
@@ -160,3 +163,12 @@ def test_an_output_without_a_name_is_refused() -> None:
     for keep in (True, False):
         with pytest.raises(FeedError, match="an output of the graph has no name; give it one"):
             run.run({"x": X}, keep=keep)
+
+
+def test_an_output_that_nothing_makes_is_told_again_and_again():
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xyz"]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "g", ends[:1], ends[1:])
+    model = onnxlab.load(helper.make_model(graph))
+    for feeds in ({"x": np.ones(2, np.float32)}, None) * 2:
+        with pytest.raises(FeedError, match="no node before it makes" if feeds else "not fed: 'x'"):
+            model.run(feeds)
