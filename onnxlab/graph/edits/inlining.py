@@ -25,20 +25,25 @@ def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> li
 
     Raises:
         EditError: the node calls no function of the model, or the function uses operators with another meaning at the
-            opset version that the scope of the call imports.
+            opset version that the scope of the call imports, or with `nested` a function calls itself.
     """
     called = graph.index.functions.get(function_key(node.proto))
     if called is None:
         raise EditError(f"{graph.label(node)} ({node.op_type}) calls no function of this model")
     added = []
     with graph.edit():
-        waiting = [node]
+        waiting = [(node, {called})]
         while waiting:
-            for inner in _inline(graph, waiting.pop()):
-                if nested and function_key(inner.proto) in graph.index.functions:
-                    waiting.append(inner)
-                else:
+            call, around = waiting.pop()
+            for inner in _inline(graph, call):
+                function = graph.index.functions.get(function_key(inner.proto)) if nested else None
+                if function is None:
                     added.append(inner)
+                    continue
+                if function in around:
+                    path = graph.scope_path(graph.scopes[function])
+                    raise EditError(f"{path} calls itself, so it cannot be inlined with what it calls")
+                waiting.append((inner, {*around, function}))
     return added
 
 

@@ -214,7 +214,7 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
             int: number of calls replaced, not counting nested ones.
 
         Raises:
-            EditError: the node calls no function of the model.
+            EditError: the node calls no function of the model, or a function calls itself.
 
         Examples:
             >>> model.make_function(["/stem/bn/BatchNormalization", "/stem/relu/Relu"], "BnRelu")

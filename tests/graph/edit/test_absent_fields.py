@@ -133,3 +133,23 @@ def test_a_conversion_leaves_documentation_in_bodies() -> None:
     model.convert_opset(model.opsets[""] + 1)
     (attribute,) = [a for a in model.proto.graph.node[1].attribute if a.name == "then_branch"]
     assert {a.doc_string for a in attribute.g.node[0].attribute} == {"inside"}
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_circle_of_functions_is_not_inlined_without_end(length: int) -> None:
+    names = [f"F{number}" for number in range(length)]
+    functions = [
+        helper.make_function(
+            "local", name, ["p"], ["q"], [helper.make_node(after, ["p"], ["q"], "inner", domain="local")],
+            [helper.make_opsetid("local", 1)],
+        )
+        for name, after in zip(names, [*names[1:], names[0]], strict=True)
+    ]  # fmt: skip
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("F0", ["x"], ["y"], "call", domain="local")], "g", [x], [y])
+    model = Model(helper.make_model(graph, functions=functions, opset_imports=[helper.make_opsetid("local", 1)]))
+    before = model.to_bytes()
+    with pytest.raises(EditError, match="local::F0 calls itself"):
+        model.inline("call", nested=True)
+    assert model.to_bytes() == before
+    assert model.inline("call") == 1
