@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxlab.argument_types import expect
 from onnxlab.errors import NameLookupError
+from onnxlab.execution.base.array_memory import copied
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -275,7 +276,8 @@ class Values(Spelled, Mapping[str, Array]):
         graph = self._runner.graph
         name = by_name(graph, name)
         record = graph.values[graph.resolve_value(name)]
-        return self._runner.value(record.name if record.scope == graph.main.id else name)  # type: ignore[no-any-return]
+        value = self._runner.value(record.name if record.scope == graph.main.id else name)
+        return copied(value) if isinstance(value, list | dict) else value  # type: ignore[no-any-return]
 
     def get(self, name: str, default: Any = None, *, stale: bool = False) -> Any:
         """The array of a value, `default` where nothing was run that has one.
@@ -292,7 +294,7 @@ class Values(Spelled, Mapping[str, Array]):
             array = self._runner.store.get(self._id(name))
         except NameLookupError:
             return default
-        return default if array is None else array
+        return default if array is None else copied(array) if isinstance(array, list | dict) else array
 
     def is_stale(self, name: str) -> bool:
         """Whether the kept array of a value is not what the model makes of the last inputs now; False without one.

@@ -102,7 +102,7 @@ def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """An array as a caller may hold it, of its own memory; of a sequence, item by item.
+    """An array or a map as a caller may hold it, of its own memory; of a sequence, item by item.
 
     Raises:
         LimitError: there is no memory for it: a broadcast view of a few bytes may have the size of terabytes.
@@ -113,7 +113,7 @@ def copied(value: Any) -> Any:
         except MemoryError as error:
             text = f"{value.dtype}[{','.join(map(str, value.shape))}]"
             raise LimitError(f"{text} has {value.nbytes} bytes, too many to be copied") from error
-    return [copied(item) for item in value] if isinstance(value, list) else value
+    return [*map(copied, value)] if isinstance(value, list) else dict(value) if isinstance(value, dict) else value
 
 
 def own(value: Any, shown: set[int]) -> Any:

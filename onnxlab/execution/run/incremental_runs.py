@@ -59,11 +59,11 @@ class IncrementalRunner:
         self, compiler: Compiler, known: Mapping[str, Any], between: Sequence[str], names: tuple[str, ...], call: Call
     ) -> dict[str, Any]:
         """The values `between`, by name; where they do not fit into the store, only those of `names`."""
-        every, most = (*dict.fromkeys((*between, *names)),), call.limits.bytes
+        every, most, held = (*dict.fromkeys((*between, *names)),), call.limits.bytes, call.limits.held
         call.limits.bytes = self._store.budget if most is None else min(self._store.budget, most)
         with suppress(LimitError):
             return self._outputs(compiler, known, every, call)
-        call.limits.bytes = most
+        call.limits.bytes, call.limits.held = most, held
         call.run.begin_again()
         return self._outputs(compiler, known, names, call)
 

@@ -1,5 +1,7 @@
 """Arrays that a caller fed or got, and then writes to: what a run keeps shares no memory with them."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -47,3 +49,24 @@ def test_values_of_a_run_after_the_caller_wrote_to_its_arrays(text, providers):
             np.testing.assert_allclose(model.values[name], expected.values[name], rtol=1e-5, err_msg=f"{name} {number}")
         if number == 3:
             assert background.wait(100)
+
+
+SEQUENCE = """
+<ir_version: 9, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+g (float[n,2] x) => (seq(map(string, float)) z) {
+    s = SequenceConstruct(x, x)
+    e = Exp(x)
+    z = ai.onnx.ml.ZipMap<classlabels_strings = ["a", "b"]>(e)
+}
+"""
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_lists_and_maps_after_the_caller_wrote_to_them(exact):
+    model, x = onnxlab.load(onnx.parser.parse_model(SEQUENCE)), np.zeros((2, 2), np.float32)
+    for results in (model.run({"x": x}, exact=exact), model.run(), model.values):
+        results["z"][0]["a"] = 99
+        assert model.values["z"][0]["a"] == 1
+    items: Any = model.values["s"]
+    items[0] = items.append(x)
+    assert [array.shape for array in model.values["s"]] == [(2, 2)] * 2

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from onnxlab.errors import LimitError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
+from onnxlab.limits import Limits
 from tests.execution.support.models import runner
 
 MODEL = """
@@ -128,3 +129,9 @@ def test_a_run_without_room_for_all_values_draws_the_same_random_numbers():
     np.testing.assert_array_equal(first["y"], second["y"])
     assert ample.store.get(ample.graph.main.names["a"]) is not None
     assert narrow.store.get(narrow.graph.main.names["a"]) is None
+
+
+def test_a_run_that_keeps_all_values_is_bounded_by_its_limit():
+    run = runner("net (float[n] x) => (float[n] y) { a = Exp (x)  y = Neg (a) }")
+    with pytest.raises(LimitError, match=r"the limit is 1\.0 kB"):
+        run.run({"x": np.ones(30_000, np.float32)}, limits=Limits(bytes=1000))
