@@ -158,7 +158,9 @@ class _Graph:
         self.index = {node.id: index for index, node in enumerate(view.nodes)}
         nodes = view.nodes
         maker = {name: index for index, node in enumerate(paced(nodes)) for name in node.outputs if name}
-        self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in paced(nodes)]
+        # In a cycle a node reads what a later one makes: the run tells of it.
+        self.sources = [sorted({maker[name] for name in view.reads(node) if maker.get(name, index) < index})
+                        for index, node in enumerate(paced(nodes))]  # fmt: skip
         self.provider = [-1] * len(view.nodes)
 
     def free(self) -> list[int]:

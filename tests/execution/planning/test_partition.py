@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from onnxlab.errors import FeedError
 from onnxlab.execution.base.provider import Provider, SubgraphClaim
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.compiler import Compiler
@@ -187,3 +188,9 @@ def test_a_plan_for_other_providers_changes_nothing():
     run = Runner(graph(CHAIN))
     assert shape(run.partition(by=run.by((Taker("Relu"), NumpyProvider()))))[0] == ("taker", ["Relu"])
     assert shape(run.partition()) == [("numpy", ["Relu", "Neg", "Exp", "Abs", "Relu"])]
+
+
+def test_a_cycle_is_told_of_where_a_provider_takes_part_of_it():
+    text = "g (float[8] x) => (float[8] y) { b = Relu (c) c = Add (x, b) y = Exp (c) }"
+    with pytest.raises(FeedError, match="reads 'c', which no node before it makes"):
+        runner(text, providers=(Taker("Relu"), NumpyProvider())).run({"x": np.ones(8, np.float32)})

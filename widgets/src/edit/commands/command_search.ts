@@ -3,10 +3,13 @@
 import { scoreWord } from "../../find/search.ts";
 import type { Command } from "./command.ts";
 
+const CUT = "cut truncate input output extract",
+  SIZES = "batch dynamic axis size shape";
+
 /** Further words by command. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   look_rewrites: "simplify optimize smaller faster fuse fold constants clean",
-  look_dims: "batch dynamic shape axis size",
+  look_dims: SIZES,
   look_compare: "diff difference",
   look_profile_now: "time slow benchmark",
   look_color_flops: "flops macs cost",
@@ -16,20 +19,20 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   look_save: "export write",
   download: "export save",
   extract: "extract cut out subgraph part submodel",
-  cut_end: "cut truncate output extract",
-  cut_start: "cut truncate input extract",
-  cut_before: "cut truncate output extract",
-  cut_behind: "cut truncate output extract",
-  cut_from: "cut truncate input extract",
+  cut_end: CUT,
+  cut_start: CUT,
+  cut_before: CUT,
+  cut_behind: CUT,
+  cut_from: CUT,
   remove_behind: "cut truncate",
   remove_bypass: "remove bypass skip",
-  remove: "delete",
+  remove: "remove",
   connect: "wire edge reconnect",
   redirect: "rewire reconnect",
   insert: "merge join append",
   convert_opset: "upgrade downgrade version",
-  set_dim: "batch dynamic axis size",
-  set_shape: "batch dynamic axis size",
+  set_dim: SIZES,
+  set_shape: SIZES,
   set_initializer: "weight constant values",
   set_elements: "weight constant values",
   load_array: "weight npy",
