@@ -69,11 +69,8 @@ class RunRequest:
         """Whether all outputs are kept, of the same `arrays`, in a run after an edit, or of the last run's inputs."""
         ids, state = self.compiler.ids, self.state
         same = all(state.arrays.get(ids[name]) is array for name, array in arrays.items())
-        return (
-            bool(self.again or state.stale)
-            and same
-            and all(name in ids and state.fresh(ids[name]) for name in self.names)
-        )  # nothing may make an output
+        # an output that nothing makes has no id
+        return same and bool(self.again or state.stale) and all(state.fresh(ids.get(name, 0)) for name in self.names)
 
     def picked(self, results: dict[str, Any]) -> dict[str, Any]:
         """The results that were asked for, in that order."""

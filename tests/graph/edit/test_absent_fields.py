@@ -1,7 +1,6 @@
 """Edits of models whose optional texts are absent or empty: undo, redo and the script give the same bytes."""
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import onnx
@@ -16,18 +15,10 @@ from tests.graph.edits.test_structure_edits import blocks, nested
 from tests.graph.support.composite_edits import COMPOSITE, Pick
 from tests.graph.support.models import branches, chain, state, untidy
 from tests.graph.support.random_edits import EDITS, Draw
-from tests.graph.support.torture import torture
+from tests.graph.support.torture import messages, torture
 
 MODELS = (branches, untidy, chain, torture, blocks, nested, calls)
 LEFT_OUT = ("extract_changes_nothing",)  # it asserts that the part is valid
-
-
-def messages(message: Any) -> Iterator[Any]:
-    yield message
-    for field, content in message.ListFields():
-        if field.message_type is not None:
-            for part in content if field.is_repeated else [content]:
-                yield from messages(part)
 
 
 def blank(model: onnx.ModelProto, rng: random.Random, share: float) -> onnx.ModelProto:

@@ -187,20 +187,20 @@ def torture(ir_version: int = 14) -> onnx.ModelProto:
     model.metadata_props.add(key="of", value="model")
     model.training_info.append(training())
     model.configuration.add(name="two", num_devices=2, device=["cpu:0", "cpu:1"])
-    for message in [*_messages(model)]:
+    for message in [*messages(model)]:
         message.MergeFromString(UNKNOWN)
     for tensor in model.graph.initializer:
         tensor.metadata_props.add(key="of", value=tensor.name)
     return model
 
 
-def _messages(message: Any) -> Iterator[Any]:
+def messages(message: Any) -> Iterator[Any]:
     """A message and all that are set in it."""
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None:
             for inner in value if field.is_repeated else [value]:
-                yield from _messages(inner)
+                yield from messages(inner)
 
 
 def fields(data: bytes) -> list[tuple[int, bytes]]:
