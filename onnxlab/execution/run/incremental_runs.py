@@ -29,7 +29,7 @@ class IncrementalRunner:
 
     def run(
         self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...], call: Call,
-        copies: bool = True,
+        drawn: frozenset[int] = frozenset(), copies: bool = True,
     ) -> dict[str, Any]:  # fmt: skip
         """Compute all values from the nearest fresh ones to `names`, and merge them.
 
@@ -37,6 +37,7 @@ class IncrementalRunner:
             compiler, state: of the model and the store as they were at the same moment.
             arrays: of all graph inputs that `names` need, checked, and of pinned values.
             names: values of the main graph.
+            drawn: ids of values that are to be made again.
             copies: whether to return copies of these values; otherwise nothing is returned.
 
         Raises:
@@ -45,7 +46,8 @@ class IncrementalRunner:
         ids = compiler.ids
         fed, changed = _compared(state, {ids[name]: array for name, array in arrays.items()})
         with self._graph.lock:
-            stale = state.stale | self._store.dependents.of(changed) if changed and state.arrays else state.stale
+            again = drawn.union(changed) if state.arrays else drawn
+            stale = state.stale.union(drawn, self._store.dependents.of(again)) if again else state.stale
         self._programs.check(compiler, tuple(arrays), names)
         known, is_known = {**state.arrays, **fed}, _known(compiler, arrays, state, stale)
         begins, between = compiler.main.between(names, is_known)
@@ -75,12 +77,13 @@ class IncrementalRunner:
         return dict(zip(names, call(program, [*known.values()]), strict=True))
 
     def completed(
-        self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...]
-    ) -> dict[str, Any]:
+        self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...],
+        drawn: frozenset[int],
+    ) -> dict[str, Any]:  # fmt: skip
         """The feeds of a what-if, with the values of the last run that `names` need and the feeds do not change."""
         ids = compiler.ids
         with self._graph.lock:
-            stale = state.stale | self._store.dependents.of([ids[name] for name in arrays])
+            stale = state.stale.union(drawn, self._store.dependents.of(drawn.union(ids[name] for name in arrays)))
         border = compiler.main.border(names, _known(compiler, arrays, state, stale))
         return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
 

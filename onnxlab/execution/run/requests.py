@@ -16,7 +16,9 @@ from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.program import feeds as checks
 from onnxlab.execution.program.run_errors import describe
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.infer.facts.type_protos import fact_of_type
+from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
 
 Keep: TypeAlias = 'bool | Literal["border"]'
@@ -34,6 +36,7 @@ class RunRequest:
         inner: the outputs that are values inside bodies.
         keep: which values the run keeps.
         again: whether the feeds are the inputs of the last run.
+        drawn: ids of values that a seed decides, which has been given: kept ones are of another seed.
         plain: whether a later run of the same key may skip the checks of a request.
     """
 
@@ -46,6 +49,7 @@ class RunRequest:
     inner: Sequence[Watched]
     keep: Keep
     again: bool
+    drawn: frozenset[int]
     plain: bool
 
     @property
@@ -68,7 +72,7 @@ class RunRequest:
     def is_answered(self, arrays: Mapping[str, Any]) -> bool:
         """Whether all outputs are kept, of the same `arrays`, in a run after an edit, or of the last run's inputs."""
         ids, state = self.compiler.ids, self.state
-        same = all(state.arrays.get(ids[name]) is array for name, array in arrays.items())
+        same = not self.drawn and all(state.arrays.get(ids[name]) is array for name, array in arrays.items())
         # an output that nothing makes has no id
         return same and bool(self.again or state.stale) and all(state.fresh(ids.get(name, 0)) for name in self.names)
 
@@ -205,6 +209,18 @@ class Requests:
             for name, value in zip(main.inputs, main.input_ids, strict=True)
             if value in state.arrays and name not in main.initializers
         }
+
+
+def drawn(compiler: Compiler) -> frozenset[int]:
+    """Ids of the values of nodes that may draw random numbers: themselves, in bodies, or in functions."""
+    ids = compiler.ids
+    nodes = [node for node in compiler.snapshot.main.nodes if node.attributes.bodies or _is_random(node)]
+    return frozenset(ids[name] for node in nodes for name in node.outputs if name)
+
+
+def _is_random(node: NodeView) -> bool:
+    """Whether an operator is random, or may be: a function, or one that ONNX does not know."""
+    return not node.since_version or find_traits(node.domain, node.op_type).random
 
 
 def asked(outputs: Any) -> list[str]:

@@ -44,7 +44,7 @@ from onnxlab.execution.run.node_selection import nodes_of_main, select
 from onnxlab.execution.run.noted_runs import held, note, note_short
 from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
-from onnxlab.execution.run.requests import Keep, Requests, RunRequest, asked
+from onnxlab.execution.run.requests import Keep, Requests, RunRequest, asked, drawn
 from onnxlab.execution.run.values_on_demand import ValuesOnDemand
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -181,7 +181,7 @@ class Runner:
             results = self._fast(owner, feeds, outputs, keep)
             if results is not None:
                 return results
-        request = self._requested(owner, feeds, outputs, keep, limits, plain and strict)
+        request = self._requested(owner, feeds, outputs, keep, limits, plain and strict, seed)
         if strict and self._refused is not None:
             self._refused.check(request.compiler, request.arrays, request.names)
         call = Call(limits, progress, seed, owner.threads, owner.prepare)
@@ -217,7 +217,7 @@ class Runner:
 
     def _requested(
         self, owner: Programs, feeds: Mapping[str, Any] | None, outputs: Sequence[str] | None, keep: Keep,
-        limits: Limits | None, plain: bool,
+        limits: Limits | None, plain: bool, seed: int | None = None,
     ) -> RunRequest:  # fmt: skip
         """The request of a run. Raises FeedError and NameLookupError as `run`."""
         with self.graph.lock:
@@ -228,13 +228,14 @@ class Runner:
         names = requests.outputs(compiler, outputs, inner)
         unchecked = requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = requests.with_pins(compiler, requests.checked(compiler, unchecked))
-        return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, feeds is None, plain)
+        again, values = feeds is None, frozenset[int]() if seed is None else drawn(compiler)
+        return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, again, values, plain)
 
     def _run(self, owner: Programs, request: RunRequest, call: Call) -> dict[str, Any]:
         """Run a request: get its program, call it, and note or keep its values."""
         compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
         if request.is_kept and request.keep is True:
-            return self._incremental.run(compiler, state, arrays, names, call)
+            return self._incremental.run(compiler, state, arrays, names, call, request.drawn)
         known = {name: state.arrays.get(compiler.ids[name]) for name in arrays}
         fed = held(self.store, known, arrays) if request.is_kept else None
         if fed is not None:  # the run gets the arrays that are kept: nothing compares or copies them again
@@ -242,7 +243,7 @@ class Runner:
             if request.is_answered(arrays):
                 return request.picked({name: copied(state.arrays[compiler.ids[name]]) for name in names})
         if request.keep and not (request.is_of_inputs or request.inner):
-            arrays = self._incremental.completed(compiler, state, arrays, names)
+            arrays = self._incremental.completed(compiler, state, arrays, names, request.drawn)
         if request.inner:
             compiler = owner.watching(compiler, watching.by_scope(request.inner))
         elif request.keep is not True:

@@ -67,6 +67,13 @@ def test_a_seed_makes_outputs_come_again(run: Any) -> None:
     assert not np.array_equal(first, other)
 
 
+def test_another_seed_makes_other_values_of_the_inputs_of_the_last_run(run: Any) -> None:
+    expected = {seed: run(FEEDS, seed=seed)["z"] for seed in (1, 2)}
+    for seed in (1, 2):
+        np.testing.assert_array_equal(run(seed=seed)["z"], expected[seed])
+        np.testing.assert_array_equal(run.model.values["z"], expected[seed])
+
+
 def test_progress_counts_to_the_end(run: Any) -> None:
     steps: list[tuple[int, int, str]] = []
     run(FEEDS, progress=lambda *now: steps.append(now))
