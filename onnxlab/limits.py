@@ -54,6 +54,7 @@ class Limits(Spelled, metaclass=ShortHelp):
         deadline: seconds from the beginning of the run.
         stop: set it, from any thread, to stop the run before its next node or iteration.
         held: bytes that the run holds now, as counted by the executor.
+        iterated: runs of subgraph bodies until now.
         interrupted: ends a running budget like `stop`, but does not set the user's flag.
 
     Examples:
@@ -65,9 +66,9 @@ class Limits(Spelled, metaclass=ShortHelp):
     deadline: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     held: int = field(default=0, init=False, compare=False)
+    iterated: int = field(default=0, init=False, repr=False, compare=False)
     interrupted: bool = field(default=False, init=False, repr=False, compare=False)
     _listeners: list[Callable[[], None]] = field(default_factory=list, init=False, repr=False, compare=False)
-    _iterated: int = field(default=0, init=False, repr=False, compare=False)
     _until: float | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -129,8 +130,8 @@ class Limits(Spelled, metaclass=ShortHelp):
 
     def iterate(self, times: int = 1) -> None:
         """Counts runs of a body. Raises LimitError beyond `iterations`, and what `check` raises."""
-        self._iterated += times
-        if self.iterations is not None and self._iterated > self.iterations:
+        self.iterated += times
+        if self.iterations is not None and self.iterated > self.iterations:
             raise LimitError(f"more than {self.iterations:,} iterations of loop bodies (Limits.iterations)")
         self.check()
 

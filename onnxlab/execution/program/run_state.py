@@ -33,8 +33,8 @@ class Run:
         self._rng: np.random.Generator | None = None
 
     def begin_again(self) -> None:
-        """Draw the same random numbers once more."""
-        self._rng = None
+        """Draw the same random numbers once more, and count iterations from the first one on."""
+        self._rng, self.limits.iterated = None, 0
 
     @property
     def rng(self) -> np.random.Generator:

@@ -121,23 +121,21 @@ def rename_mentions(graph: GraphState, value: ValueRecord, name: Name, mentions:
 
 
 def unset_names(graph: GraphState, value: ValueRecord, mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    """The places among those that mention a value without a name whose field is absent, not empty."""
+    """The places where a field is absent, not empty, among those that mention a value without a name."""
     places = [*mentions, *(("scope", scope, "output", position, "name") for scope, position in value.formal_outputs)]
     scope = graph.scopes[value.scope]
     places += [("scope", scope.id, "input", at, "name") for at, vid in enumerate(scope.inputs) if vid == value.id]
     for field, steps in _INITIALIZERS.items() if value.initializer is not None else ():
-        for at in scope.places(field).positions(value.name):
-            depth = (
-                1 if field == "sparse_initializer" and not scope.proto.sparse_initializer[at].HasField("values") else 2
-            )
-            places.append(("scope", scope.id, field, at, *steps[:depth]))
-    return tuple(place for place in places if not _is_set(graph, place))
+        places += [("scope", scope.id, field, at, *steps) for at in scope.places(field).positions(value.name)]
+    return tuple(filter(None, (_unset(graph, place) for place in places)))
 
 
-def _is_set(graph: GraphState, mention: Mention) -> bool:
+def _unset(graph: GraphState, mention: Mention) -> Mention:
+    """A place up to its first absent field, empty where none is absent."""
     if mention[0] == "scope" and graph.scopes[mention[1]].is_function and mention[2] != "value_info":
-        return True  # a plain name in a list
-    return bool(_mentioning(graph, mention).HasField(mention[-1]))
+        return ()  # a plain name in a list
+    outer = _unset(graph, mention[:-1]) if isinstance(mention[-2], str) else ()
+    return outer or (() if _mentioning(graph, mention).HasField(mention[-1]) else mention)
 
 
 def clear_names(graph: GraphState, places: tuple[Mention, ...]) -> None:

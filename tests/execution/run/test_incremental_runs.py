@@ -131,6 +131,26 @@ def test_a_run_without_room_for_all_values_draws_the_same_random_numbers():
     assert narrow.store.get(narrow.graph.main.names["a"]) is None
 
 
+@pytest.mark.parametrize("keep_bytes", [600_000, 1 << 30])
+def test_a_run_without_room_for_all_values_counts_its_iterations_once(keep_bytes: int):
+    run = runner(
+        """net (float[300, 300] x, int64 n) => (float[300, 300] z) {
+            c = Constant <value = bool {1}> ()
+            y = Loop (n, c, x) <body = b (int64 i, bool k, float[300, 300] a) => (bool k2, float[300, 300] a2) {
+                k2 = Identity (k)
+                a2 = Relu (a)
+            }>
+            p = Neg (y)
+            z = Neg (p)
+        }""",
+        keep_bytes=keep_bytes,
+    )
+    feeds = {"x": np.ones((300, 300), np.float32), "n": np.array(10)}
+    with pytest.raises(LimitError, match="more than 9 iterations"):
+        run.run(feeds, limits=Limits(iterations=9))
+    np.testing.assert_array_equal(run.run(feeds, limits=Limits(iterations=10))["z"], feeds["x"])
+
+
 RANDOM = {
     "node": "net (float[n] x) => (float[n] z) { r = RandomNormalLike (x)  y = Add (x, r)  z = Relu (y) }",
     "body": """net (float[n] x, bool c) => (float[n] z) {
