@@ -83,11 +83,25 @@ def test_a_pipe_that_closes_is_no_error(model: str) -> None:
 
 
 @pytest.mark.slow
-def test_timeout_ends_a_run(endless: str, capsys: Capture) -> None:
+def test_timeout_ends_a_run(endless: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "GRACE", 600)  # what ends it is the interrupt, however busy the machine is
     assert cli.main(["run", endless, "--timeout", "0.5"]) == exits.FAILED
     assert capsys.readouterr().err == "onnxlab: it took longer than the 0.5 s of --timeout\n"
     assert cli.main(["run", endless, "--timeout", "0.5", "--json"]) == exits.FAILED
     assert json.loads(capsys.readouterr().out)["code"] == exits.FAILED
+
+
+def test_timeout_interrupts_again_where_the_first_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait() -> None:
+        with deadline.Deadline(0.1):
+            with pytest.raises(KeyboardInterrupt):
+                time.sleep(30)
+            time.sleep(30)
+
+    monkeypatch.setattr(deadline, "AGAIN", 0.5)
+    monkeypatch.setattr(deadline, "GRACE", 600)
+    with pytest.raises(deadline.TimedOut):
+        wait()
 
 
 def test_timeout_ends_what_cannot_be_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

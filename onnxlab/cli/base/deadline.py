@@ -12,6 +12,9 @@ from onnxlab.cli.base.exits import FAILED, is_expected
 GRACE = 5.0
 """Seconds that a command gets to end by itself after it was interrupted."""
 
+AGAIN = 2.0
+"""Seconds after which it is interrupted once more: Python drops an interrupt in the callback of an import's lock."""
+
 
 class TimedOut(Exception):
     """A command took longer than --timeout."""
@@ -31,7 +34,8 @@ class Deadline:
 
     def __enter__(self) -> None:
         if self._seconds is not None:
-            self._after(self._seconds, self._interrupt)
+            for wait, function in ((0, self._interrupt), (AGAIN, self._interrupt), (GRACE, self._end)):
+                self._after(self._seconds + wait, function)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         for timer in self._timers:
@@ -48,7 +52,6 @@ class Deadline:
 
     def _interrupt(self) -> None:
         self._passed = True
-        self._after(GRACE, self._end)
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes a blocking system call
         else:
