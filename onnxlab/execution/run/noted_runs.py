@@ -55,8 +55,8 @@ def note_short(
     store: ValueStore, compiler: Compiler, program: Program, fed: Sequence[Any], border: Sequence[Any],
     results: Mapping[str, Any], seconds: float,
 ) -> None:  # fmt: skip
-    """Note a run of `seconds` on arrays of its own; outputs are copied where that adds next to nothing."""
-    if seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE:
+    """Note a run of `seconds` on arrays of its own; outputs are copied as in `note` where that adds next to nothing."""
+    if not program.repeatable or (seconds > _BRIEF and sum(map(nbytes, results.values())) <= seconds * _RATE):
         note(store, compiler, program, fed, border, results)
     else:
         store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))

@@ -145,8 +145,9 @@ class ValuesOnDemand:
             compiler, run = self._programs.current(), self._store.last_run()
         if run is None:
             return False
-        notes: dict[Any, Any] = run.program.notes
-        feeds = {name: run.known[name] for name in (*run.program.feeds, *run.names) if name in run.known}
+        # how long a run took decides whether outputs were kept: they are read where nothing else makes the same again
+        notes, names = run.program.notes, run.program.border_names if run.program.repeatable else run.names
+        feeds = {name: run.known[name] for name in (*run.program.feeds, *names) if name in run.known}
         fed, all_values = [*feeds.values()], notes.get("all")
         if all_values is None or all_values.program.feeds != tuple(feeds):
             program = self._programs.program(compiler, feeds, tuple(_told(compiler, feeds)))

@@ -17,8 +17,10 @@ from onnxlab.execution.numba.plan import checkpoints
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numba.region import inner_values, region
 from onnxlab.execution.numba.region.region import Region
-from onnxlab.execution.run import noted_runs
+from onnxlab.execution.program import constant_folding
+from onnxlab.execution.run import noted_runs, values_on_demand
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.values_on_demand import AllValues
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.live_inference import Inference
@@ -195,6 +197,26 @@ def test_all_values_of_other_inputs_take_no_second_room() -> None:
     assert len(hot.store) == len(names) + 1, "of the same inputs"
 
 
+def test_all_values_are_by_one_program_whether_or_not_a_run_kept_its_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = list[Any]()
+    monkeypatch.setattr(noted_runs, "_BRIEF", 0.0)
+    monkeypatch.setattr(
+        values_on_demand, "AllValues", lambda program: (programs.append(program), AllValues(program))[1]
+    )
+    model, feeds, names = blocks(np.random.default_rng(12))
+    hot, cold = both(model)
+    for turn in range(6):
+        monkeypatch.setattr(noted_runs, "_RATE", 1e12 * (turn % 2))
+        feeds = {"x": feeds["x"] + np.float32(1)}
+        hot.run(feeds, keep="border")
+        hot.on_demand.keep_all()
+    assert len(programs) == 1
+    assert constant_folding.known_fold(programs[0]) is not None
+    cold.run(feeds)
+    for name in names:
+        assert_close(hot.on_demand.value(name), cold.value(name), 1e-5)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [1 / 3, 40_000])
 def test_halves_are_halves_and_infinite_where_they_are_too_large(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,26 +233,6 @@ def test_halves_are_halves_and_infinite_where_they_are_too_large(scale: float, m
     assert value.dtype == np.float16
     assert np.isinf(value).any() == (scale > 1)
     assert_close(value.astype(np.float32), cold.value(hidden).astype(np.float32), 2e-3)
-
-
-RANDOM = """
-g (float[64] x) => (float[64] y) {
-    r = RandomNormalLike (x)
-    a = Add (r, x)
-    b = Relu (a)
-    y = Neg (b)
-}
-"""
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_what_was_drawn_at_random_is_what_the_run_used(compiled: bool) -> None:
-    run = runner(RANDOM)
-    hot = By(run, [Eager(), "numpy"] if compiled else ["numpy"])
-    for _ in range(3):
-        output = hot.run({"x": np.zeros(64, np.float32)}, keep="border")["y"]
-        np.testing.assert_array_equal(run.value("b"), -output)
-        np.testing.assert_array_equal(np.maximum(run.value("r"), 0), -output)
 
 
 def test_pins_hold_whatever_runs() -> None:
