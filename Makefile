@@ -52,8 +52,8 @@ venv:
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 
 $(LOOKING): pyproject.toml hatch_build.py | venv
-	$(call say,"1 of 2: installing onnxlab and JupyterLab into $(VENV); some 100 MB are fetched once")
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e '.[lab]' | awk '/^(Collecting|Building|Installing|Successfully)/ {print substr($$0, 1, 100); fflush()}'
+	$(call say,"1 of 2: installing onnxlab, JupyterLab and onnxruntime into $(VENV); some 120 MB are fetched once")
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e '.[all]' | awk '/^(Collecting|Building|Installing|Successfully)/ {print substr($$0, 1, 100); fflush()}'
 	@touch $@
 
 $(STAMP): pyproject.toml hatch_build.py | system venv

@@ -1,5 +1,9 @@
 """The notebooks run, give the output that is committed, and can be read where no kernel runs."""
 
+import ast
+import re
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,35 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 def test_all_are_known() -> None:
     guides = {"01_tour", "02_shapes", "03_values", "04_surgery", "05_formats"}
     assert set(NAMES) == guides | {"06_look_and_run", "07_change", "08_compare_and_ship"}
+
+
+def test_make_lab_installs_what_they_import() -> None:
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"]
+    (extra,) = re.findall(r"-e '\.\[(\w+)\]' \|", (FOLDER.parent / "Makefile").read_text())
+    needed, waiting = list(project["dependencies"]), [extra]
+    while waiting:
+        for requirement in project["optional-dependencies"][waiting.pop()]:
+            within = re.match(r"onnxlab\[(.+)\]", requirement)
+            waiting += within[1].split(",") if within else ()
+            needed.append(requirement)
+    names = imported([
+        "\n".join(line for line in cell.source.splitlines() if not line.startswith("%"))
+        for name in NAMES for cell in nbformat.read(FOLDER / f"{name}.ipynb", 4).cells if cell.cell_type == "code"
+    ])  # fmt: skip
+    helpers = [FOLDER.parent / f"{name.replace('.', '/')}.py" for name in names if name.startswith("tests.")]
+    names |= imported([path.read_text() for path in helpers])
+    assert {"onnxruntime.quantization", "tests.support.samples"} <= names
+    installed = {re.findall(r"^\w+", requirement)[0] for requirement in needed} | {"onnxlab", "tests"}
+    assert {name.partition(".")[0] for name in names} <= installed | sys.stdlib_module_names
+
+
+def imported(codes: list[str]) -> set[str]:
+    """Names of modules that statements import."""
+    names = set()
+    for node in (node for code in codes for node in ast.walk(ast.parse(code))):
+        names |= {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+        names |= {node.module or ""} if isinstance(node, ast.ImportFrom) else set()
+    return names
 
 
 def texts(notebook: Any) -> list[list[str]]:

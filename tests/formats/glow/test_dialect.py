@@ -10,7 +10,6 @@ import pytest
 from google.protobuf import text_format as protobuf_text
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.errors import EditError, MissingKeyError, SaveError, SaveWarning
@@ -18,39 +17,10 @@ from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.graph.protos import glow_dialect
 from onnxlab.notebook.panels.overlay import measured
 from onnxlab.notebook.protocol.messages import ProtocolError
+from tests.formats.glow.glow_models import model, quantized
 from tests.support.samples import samples
 
 DOC = "$offline:0$trainable:0$layout:*$elemKind:i8$qScale:1.20000004768372$qOffset:5$saveName:y_save"
-
-
-def described(shape: list[int], **more: Any) -> dict[str, Any]:
-    return {"o0_elemKind": "float", "o0_shape": shape, **more}
-
-
-def model() -> onnx.ModelProto:
-    nodes = [
-        helper.make_node("Glow_MatMul", ["a", "b"], ["p"], name="p", NodeOpt_CPU_tile=["1", "2"], **described([2, 2])),
-        helper.make_node("Glow_Add", ["p", "b"], ["y__1"], name="y__1", partitionName="main_p0", **described([2, 2])),
-        helper.make_node("Identity", ["y__1"], ["y"], name="y_save", partitionName="main_p0"),
-    ]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "aby"]
-    values[0].doc_string = "$offline:0$trainable:0$layout:*$strides:31,1$elemKind:float"
-    values[2].doc_string = "$offline:0$trainable:0$layout:*$elemKind:float$saveName:y_save"
-    graph = helper.make_graph(nodes, "glow", values[:2], values[2:])
-    graph.initializer.append(helper.make_tensor("filter", TensorProto.INT8, [1], [3]))
-    graph.initializer[0].doc_string = "ui8fused"
-    proto = helper.make_model(
-        graph, producer_name="GlowONNXModelWriter", ir_version=7, opset_imports=[helper.make_opsetid("", 9)]
-    )
-    properties = {
-        "numPartitions": "1", "partition_0_name": "main_p0", "partition_0_numLogicalDevices": "2",
-        "partition_0_logicalDevice_0": "1", "partition_0_logicalDevice_1": "0", "partition_0_backendName": "CPU",
-        "partition_0_size": "1600", "partition_0_BackendHint_executionUnits": "0",
-        "partition_0_numBackendSpecificOpts": "1", "partition_0_backendSpecificOpts_key_0": "opt",
-        "partition_0_backendSpecificOpts_val_0": "v", "partition_0_replicationCount": "1",
-    }  # fmt: skip
-    helper.set_model_props(proto, properties)
-    return proto
 
 
 @pytest.mark.parametrize("doc", [DOC, "$layout:", "$a:b:c", "$strides:31,1"])
@@ -135,20 +105,6 @@ def test_a_save_node_and_its_output_keep_each_others_names() -> None:
     assert opened.proto == model()
     opened.simplify(verify=False)
     assert opened.node("y_save").op_type == "Identity"
-
-
-def quantized() -> onnx.ModelProto:
-    """a and b are int8 with scales of their own; y is their sum, stored with another."""
-    proto = model()
-    del proto.graph.node[:], proto.graph.initializer[:]
-    attributes = {"o0_elemKind": "i8", "o0_shape": [2, 2], "o0_qScale": 0.5, "o0_qOffset": 3}
-    proto.graph.node.add().CopyFrom(helper.make_node("Glow_Add", ["a", "b"], ["y__1"], name="sum", **attributes))
-    proto.graph.node.add().CopyFrom(helper.make_node("Identity", ["y__1"], ["y"], name="y_save"))
-    infos = (*proto.graph.input, proto.graph.output[0])
-    for info, scale, offset in zip(infos, (0.5, 0.25, 0.5), (1, -2, 3), strict=True):
-        info.type.tensor_type.elem_type = TensorProto.INT8
-        info.doc_string = f"$layout:*$elemKind:i8$qScale:{scale:.14f}$qOffset:{offset}"
-    return proto
 
 
 QUANTIZED = {"a": np.array([[1, 3], [-127, 127]], np.int8), "b": np.array([[-2, 2], [-128, 127]], np.int8)}

@@ -9,7 +9,7 @@ import onnxlab
 from onnxlab.errors import SaveWarning
 from onnxlab.notebook.session.hub import ROWS
 from onnxlab.notebook.session.session import Session
-from tests.formats.glow.test_dialect import model as glow
+from tests.formats.glow.glow_models import model as glow
 from tests.support.samples import FORMATS, samples
 
 CHECKPOINT = samples("training/artifacts")["checkpoint_opt.ckpt"]
