@@ -105,3 +105,9 @@ def count_nodes(graph: ModelGraph) -> int:
     """The number of nodes in the graphs, bodies and functions included, Constant not counted."""
     training = {scope.id for scope in graph.scopes.values() if scope.kind == "training"}
     return sum(not is_constant(node) and node.scope not in training for node in graph.nodes.values())
+
+
+def count_constants(graph: ModelGraph) -> int:
+    """The number of Constant nodes in the graphs, bodies and functions included."""
+    training = {scope.id for scope in graph.scopes.values() if scope.kind == "training"}
+    return sum(is_constant(node) and node.scope not in training for node in graph.nodes.values())

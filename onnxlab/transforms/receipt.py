@@ -81,6 +81,7 @@ class Receipt:
         verdict: the verdict on all applications that stayed.
         note: what limits the verdict, "" where nothing does.
         unfit: of rules that the user wrote, the places that match and where the replacement cannot stand: why.
+        constants: how many Constant nodes the graphs had besides, and have now.
     """
 
     applied: tuple[Application, ...] = ()
@@ -90,6 +91,7 @@ class Receipt:
     verdict: Verdict = "not run"
     note: str = ""
     unfit: tuple[RefusedRewrite, ...] = ()
+    constants: tuple[int, int] = (0, 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -98,7 +100,8 @@ class Receipt:
 
     def __str__(self) -> str:
         before, after = self.nodes
-        lines = [f"{before} nodes before, {after} now; outputs: {self.verdict}"]
+        besides = f", besides {self.constants[0]} Constants, now {self.constants[1]}" if any(self.constants) else ""
+        lines = [f"{before} nodes before, {after} now{besides}; outputs: {self.verdict}"]
         lines += [f"  {self.note}"] * bool(self.note)
         lines += [f"  {count} × {rule}" for rule, count in self.counts.items()]
         lines += [f"  taken back: {refusal}" for refusal in self.refused]
@@ -115,6 +118,7 @@ class Receipt:
         return {
             "schema": "onnxlab/receipt/3",
             "nodes": list(self.nodes),
+            "constants": list(self.constants),
             "verdict": self.verdict,
             "note": self.note,
             "applied": [

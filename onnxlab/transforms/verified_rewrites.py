@@ -14,7 +14,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
 from onnxlab.transforms.metadata_transfer import MetadataLoss, lost, statements
-from onnxlab.transforms.pipeline import Pipeline, count_nodes, rewrite
+from onnxlab.transforms.pipeline import Pipeline, count_constants, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, RefusedRewrite
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import RewriteOptions, Rewriting
@@ -50,6 +50,7 @@ class _Tried:
     judged: Judgment
     refused: tuple[RefusedRewrite, ...] = ()
     unfit: tuple[RefusedRewrite, ...] = ()
+    constants: int = 0
 
 
 class Rewrite:
@@ -83,15 +84,16 @@ class Rewrite:
         """Return what the rewrite would do; the model stays as it was."""
         with self._graph.lock:
             self._refuse()
-            before = count_nodes(self._graph)
+            before, constants = count_nodes(self._graph), count_constants(self._graph)
             tried = self._attempt(replace(self._options, traced=True), keep=False)
-            return Receipt(tried.applied, (before, tried.nodes), tried.lost, unfit=tried.unfit)
+            sizes = (constants, tried.constants)
+            return Receipt(tried.applied, (before, tried.nodes), tried.lost, unfit=tried.unfit, constants=sizes)
 
     def do(self) -> Receipt:
         """Rewrite the model, without the applications that change an output."""
         with self._graph.lock:
             self._refuse()
-            before = count_nodes(self._graph)
+            before, constants = count_nodes(self._graph), count_constants(self._graph)
             note, subject = "", self._subject
             if self._trust.verify:
                 self._known = subject.cases(self._trust)
@@ -108,7 +110,7 @@ class Rewrite:
                 if self._trust.accepts(tried.judged):
                     return Receipt(
                         tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note,
-                        tried.unfit,
+                        tried.unfit, (constants, tried.constants),
                     )  # fmt: skip
                 if not self._is_rounded:
                     self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
@@ -116,7 +118,10 @@ class Rewrite:
                     continue
                 if len(refused) >= MOST_REFUSALS:
                     refused.append(RefusedRewrite("all together", "", tried.judged.why))
-                    return Receipt((), (before, before), (), tuple(refused), tried.judged.verdict, note)
+                    return Receipt(
+                        nodes=(before, before), refused=tuple(refused), verdict=tried.judged.verdict, note=note,
+                        constants=(constants, constants),
+                    )  # fmt: skip
                 culprit = self._culprit(options, tried)
                 refused.append(culprit[0])
                 options = culprit[1]
@@ -147,6 +152,7 @@ class Rewrite:
                     lost(self._said, statements(self._graph)),
                     count_nodes(self._graph),
                     Judgment("not run"),
+                    constants=count_constants(self._graph),
                     unfit=tuple(done.unfit.values()) if self._trust.regions else (),  # of rules that users wrote
                 )
                 if self._known and done.applied:

@@ -37,10 +37,11 @@ def test_rewrites_are_seen_before_they_are_made(lab: Lab) -> None:
     widget.wait("h => h.store.history.position === 1")
     assert lab.python(OPERATORS) == ["MatMul", "Add", "Mul", "Gemm"]
     widget.get("rewrites-receipt").get_by_text("outputs:").wait_for()
-    assert marks(widget) == (0, 0)
+    widget.get("rewrites-nodes").get_by_text("4 to 3 nodes").wait_for()  # the other place is listed anew
+    assert marks(widget) == (2, 1)
     widget.press("Control+z")
     widget.wait("h => h.store.history.position === 0")
-    widget.get("rewrites-look").click()
+    widget.get("rewrites-nodes").get_by_text("5 to 3 nodes").wait_for()
     widget.get("rewrites-all").click()
     widget.wait("h => h.store.history.position === 1")
     assert lab.python(OPERATORS) == ["Gemm", "Mul", "Gemm"]

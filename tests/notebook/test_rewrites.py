@@ -46,6 +46,17 @@ def test_a_page_sees_what_would_be_done_and_does_it() -> None:
     page.session.close()
 
 
+def test_nodes_are_counted_with_constants_as_everywhere_in_the_page() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[b,4] x) => (float[b,4] y)
+        { one = Constant <value = float {1.0}> () a = Add(x, one) c = Identity(a) y = Neg(c) }"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    page = Page(model)
+    assert len(list(model.nodes)) == 4
+    assert asked(page, rules=["identity"])["nodes"] == [4, 3]
+    assert done(page, rules=["identity"])["nodes"] == [4, 3]
+    page.session.close()
+
+
 def test_nodes_that_go_are_told_from_operators_that_come() -> None:
     model = onnxlab.load(onnx.parser.parse_model(CHAIN))
     page = Page(model)

@@ -153,6 +153,9 @@ def test_a_dry_run_accounts_for_every_node(name: str) -> None:
     gone = sum(node.op_type != "Constant" for node in removed)
     came = sum(op_type != "Constant" for application in receipt.applied for op_type in application.given)
     assert receipt.nodes[0] - gone + came == receipt.nodes[1]
+    constants = sum(node.op_type == "Constant" for node in model.graph.nodes.values())
+    assert receipt.constants[0] == constants
+    assert f", besides {constants} Constants, now {receipt.constants[1]};" in str(receipt) or not constants
     assert model.version == 0
 
 

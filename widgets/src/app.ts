@@ -221,7 +221,7 @@ export class App {
     this.picked.dropMissing();
     this.impact.follow(change);
     this.cutting.giveUp();
-    this.rewriting.forget();
+    this.rewriting.follow();
     this.numbers.forget();
     this.travel.follow();
     this.blocks.refresh();

@@ -37,6 +37,9 @@ export interface Look {
   scope: number;
   /** Keys of what is open. */
   open: ReadonlySet<number>;
+  /** The layout: its direction, and whether a group around nearly everything has no frame. */
+  flow: "down" | "right";
+  frameless: boolean;
   zoom: number;
   /** Whether all of the scope shows. */
   whole: boolean;

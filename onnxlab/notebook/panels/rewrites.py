@@ -61,7 +61,7 @@ def preview(model: "Model", level: str, rules: list[str], microsoft: bool, prote
         by_rule.setdefault(application.rule, []).append(application)
     return {
         "rules": [_of_rule(rule, by_rule[rule]) for rule in receipt.counts],
-        "nodes": list(receipt.nodes),
+        "nodes": _nodes(receipt),
     }
 
 
@@ -138,9 +138,14 @@ def on_wire(receipt: Receipt) -> JSON:
     """The effect of a rewrite."""
     return {
         "applied": len(receipt.applied),
-        "nodes": list(receipt.nodes),
+        "nodes": _nodes(receipt),
         "verdict": receipt.verdict,
         "refused": [printable(str(refusal)) for refusal in receipt.refused],
         "unfit": [printable(str(place)) for place in receipt.unfit[:MOST_NEAR]],
         "lost": [printable(str(loss)) for loss in receipt.lost[:MOST_NEAR]],
     }
+
+
+def _nodes(receipt: Receipt) -> list[int]:
+    """The number of nodes before and now, Constants included, as the page counts them elsewhere."""
+    return [nodes + constants for nodes, constants in zip(receipt.nodes, receipt.constants, strict=True)]

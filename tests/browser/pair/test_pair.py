@@ -44,6 +44,9 @@ def test_what_is_folded_zoomed_and_selected_on_one_side_is_on_the_other(lab: Lab
         assert place is not None
         assert last is not None
         assert last["x"] + last["width"] <= place["x"] + place["width"]
+    looks = f"[0, 1].map((side) => {{ const {{ zoom, open, flow }} = {_PAIR}.app(side).picture.linked.look;"
+    looks += " return JSON.stringify([zoom.toFixed(6), [...open].sort(), flow]); })"
+    page.wait_for_function(f"() => {{ const [a, b] = {looks}; return a === b; }}")  # before any gesture
     page.get_by_test_id("pair-side-0").get_by_test_id("stage").hover()
     page.mouse.wheel(0, 1)
     page.evaluate(f"() => {_PAIR}.app(0).picture.unfoldAll()")

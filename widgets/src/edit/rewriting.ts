@@ -44,6 +44,8 @@ export class Rewriting {
   /** The answer of the last rewrite. */
   readonly receipt = new Cell<Rewritten | null>(null);
   readonly #app: App;
+  /** Whether the model changed after what is listed was found. */
+  #stale = false;
 
   constructor(app: App) {
     this.#app = app;
@@ -61,12 +63,34 @@ export class Rewriting {
     this.asked.value = options;
     this.#app.drawer.value = "rewrites";
     this.forget();
+    this.receipt.value = null;
+    await this.#list();
+  }
+
+  async #list(): Promise<void> {
     await this.#attempt("Looking what would change…", async () => {
-      const answer = await this.#app.client.request("rewrites", { ...options });
+      const options = this.asked.value,
+        { rule } = this.shown.value;
+      const answer = await this.#app.client.request("rewrites", { ...options }).catch((error: unknown) => {
+        this.forget();
+        throw error;
+      });
       this.found.value = { asked: options, answer, gains: null };
-      this.show("");
+      this.shown.value = answer.rules.some((info) => info.rule === rule) ? { rule, place: -1 } : ALL;
+      this.#mark();
       return answer.rules.length ? "" : "Nothing would change.";
     });
+  }
+
+  /** The model changed: what is listed is found out again where it shows, and forgotten where not. */
+  follow(): void {
+    if (!this.found.value || this.#app.drawer.value !== "rewrites") {
+      this.forget();
+      return;
+    }
+    this.hide(true); // the marked nodes may be gone
+    this.#stale = true;
+    if (!this.busy.value) void this.#list();
   }
 
   /** Measures what each rule gains alone. */
@@ -99,6 +123,7 @@ export class Rewriting {
   /** Applies rules alone, at a node or wherever they match; all that are asked for without any. */
   async apply(rules: string[], at: number | null = null): Promise<void> {
     const { level, microsoft, protect, rules: chosenRules } = this.asked.value;
+    this.receipt.value = null;
     await this.#attempt("Running the model before and after…", async () => {
       const { version } = this.#app.store;
       const chosen = rules.length ? rules : chosenRules;
@@ -150,12 +175,13 @@ export class Rewriting {
     if (this.busy.value) return;
     this.busy.value = waiting;
     this.said.value = "";
-    this.receipt.value = null;
+    this.#stale = false;
     try {
       this.said.value = await work();
     } catch (error) {
       this.said.value = asRequestError(error).sentence;
     }
     this.busy.value = "";
+    if (this.#stale) this.follow();
   }
 }

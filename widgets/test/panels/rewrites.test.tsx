@@ -98,6 +98,60 @@ test("what all rules would do is marked, then that of a rule, of a place, and no
   page.close();
 });
 
+test("after a rewrite the other rules are listed anew, after one elsewhere too, and forgotten where they do not show", async () => {
+  const page = await pageOf((app) => <Drawer app={app} />);
+  const log = stubbed(page);
+  const request = page.app.client.request;
+  const { store } = page;
+  const commit = () =>
+    store.apply({
+      event: "commit",
+      seq: 0,
+      version: store.version + 1,
+      label: "",
+      kind: "edit",
+      nodes: [],
+      removed_nodes: [],
+      values: [],
+      removed_values: [],
+      facts: [[], [], []],
+      groups: null,
+      scopes: null,
+      diagnostics: [],
+      history: store.history,
+      dirty: true,
+      origin: null,
+    });
+  page.app.client.request = (async (method: Method, params: Params<Method>) => {
+    if (method === "rewrite") commit(); // its event comes before its answer
+    const answer = await request(method as "rewrites", params as Params<"rewrites">);
+    const times = log.asked.filter(([name]) => name === "rewrites").length;
+    if (method === "rewrite") return { ...DONE, version: store.version };
+    return times > 1 && method === "rewrites" ? { rules: [ANSWER.rules[1]], nodes: [5, 5 - times] } : answer;
+  }) as typeof page.app.client.request;
+  await page.app.rewriting.open();
+  page.app.rewriting.show("matmul_add");
+  await page.settle();
+  page.get("rewrite-matmul_add").querySelector<HTMLButtonElement>("[aria-label^=Apply]")!.click();
+  await page.settle();
+  assert.deepEqual(
+    log.asked.map(([method]) => method),
+    ["rewrites", "rewrite", "rewrites"],
+  );
+  assert.equal(page.all("rewrite-matmul_add").length, 0);
+  assert.equal(page.all("rewrite-known_shapes").length, 1);
+  assert.match(page.get("rewrites-receipt").textContent!, /6 nodes before, 5 now/);
+  assert.deepEqual(log.marks.coming, [[5, []]], "all that is left is marked, since the rule that was shown is gone");
+  commit(); // an edit in a cell, or undo
+  await page.settle();
+  assert.equal(page.get("rewrites-nodes").textContent, "5 to 2 nodes");
+  page.app.drawer.value = null;
+  commit();
+  await page.settle();
+  assert.equal(page.app.rewriting.found.value, null);
+  page.close();
+});
+
 test("measured gains stand beside their rules", async () => {
   const page = await pageOf((app) => <Drawer app={app} />);
   stubbed(page);

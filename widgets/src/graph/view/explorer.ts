@@ -16,7 +16,7 @@ import { Hierarchy } from "../groups/hierarchy.ts";
 import type { Repeat } from "../groups/repeat_words.ts";
 import { boxOfContainer, type Ground } from "../input/walk.ts";
 import type { Measure } from "../scene/boxes.ts";
-import type { Reading } from "../scene/flow.ts";
+import type { Flow, Reading } from "../scene/flow.ts";
 import { Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { ScopeScenes } from "./scope_scenes.ts";
@@ -277,8 +277,15 @@ export class Explorer {
 
   /** Shows the scope as it was. */
   restore(open: ReadonlySet<number>, then: () => void): void {
-    this.viewpoint.open = open;
+    Object.assign(this.viewpoint, { open, looked: true });
     this.#rebuild(this.anchors(), then);
+  }
+
+  /** Has the next scene laid out as another picture's is, without regard to the present one. */
+  layOutAs(flow: Flow, frameless: boolean): void {
+    if (frameless !== this.viewpoint.frameless) this.#hierarchy = null;
+    Object.assign(this.viewpoint, { flow, frameless });
+    this.#scenes.forget();
   }
 
   /** Opens everything, repeats to all their groups. */

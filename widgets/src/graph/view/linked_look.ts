@@ -11,6 +11,8 @@ export class LinkedLook {
   readonly #explorer: () => Explorer | undefined;
   readonly #renderer: () => Renderer;
   readonly #tell: () => void;
+  /** The room that was last laid out for another picture's look. */
+  #room = "";
   #last: { scope: number; open: ReadonlySet<number>; x: number; y: number; zoom: number; width: number } | null = null;
 
   constructor(explorer: () => Explorer | undefined, renderer: () => Renderer, tell: () => void) {
@@ -40,14 +42,14 @@ export class LinkedLook {
     if (!explorer?.index) return null;
     const { zoom, view } = this.#renderer().camera,
       { scope } = explorer,
-      { open } = explorer.viewpoint,
+      { open, flow, frameless } = explorer.viewpoint,
       { width, height } = explorer.index.scene;
     const whole = view.x <= 0 && view.y <= 0 && view.x + view.width >= width && view.y + view.height >= height;
-    return { scope, open, zoom, whole, anchors: explorer.anchors() };
+    return { scope, open, flow, frameless, zoom, whole, anchors: explorer.anchors() };
   }
 
   /** Shows what another picture shows; boxes that are not there are left out. */
-  show({ scope, open, zoom, whole, anchors }: Look): void {
+  show({ scope, open, flow, frameless, zoom, whole, anchors }: Look): void {
     const explorer = this.#explorer();
     if (!explorer?.index) return;
     const place = (): void => {
@@ -65,9 +67,13 @@ export class LinkedLook {
     };
     explorer.openScope(scope);
     const { viewpoint } = explorer,
+      { camera } = this.#renderer(),
+      room = [camera.width, camera.height, flow, frameless].join(),
+      anew = room !== this.#room,
       known = open.size === viewpoint.open.size && [...open].every((key) => viewpoint.open.has(key));
-    viewpoint.looked = true;
-    if (known && explorer.index.scene.scope === scope) place();
+    this.#room = room;
+    if (anew) explorer.layOutAs(flow, frameless);
+    if (known && !anew && explorer.index.scene.scope === scope) place();
     else explorer.restore(open, place);
   }
 }

@@ -36,6 +36,11 @@ export class ScopeScenes {
     return this.#layouter.milliseconds;
   }
 
+  /** Lets the next scene be laid out as if there had been none. */
+  forget(): void {
+    this.#builder.forget();
+  }
+
   /** The scene of a scope; what a first look opens is noted in its viewpoint. */
   of(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
     if (!viewpoint.looked) return this.#overview(hierarchy, viewpoint);

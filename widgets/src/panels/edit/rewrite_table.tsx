@@ -31,7 +31,7 @@ export function RewriteTable({ app }: { app: App }) {
           {busy || sentence}
         </p>
       )}
-      {!busy && <Receipt app={app} />}
+      <Receipt app={app} />
       {result && result.answer.rules.length > 0 && (
         <div class="ol-table-scroll" tabIndex={0} aria-label="Rewrites">
           <table class="ol-table" data-testid="rewrites-table">
