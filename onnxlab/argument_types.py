@@ -44,6 +44,19 @@ def expect(value: Any, kinds: type | tuple[type, ...], name: str, expected: str)
     return value
 
 
+def seed_of(value: Any) -> int | None:
+    """A seed as an int, or None.
+
+    Raises:
+        TypeError: it is no integer.
+        ValueError: it is negative, which NumPy's generators do not take.
+    """
+    seed: int | None = expect(value, (int, type(None)), "seed", "a number, or None")
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed is {seed}: expected a number from 0 on, or None")
+    return seed
+
+
 def listed(items: Any, name: str, expected: str) -> list[Any]:
     """Raise TypeError for what cannot be iterated over; else the items.
 

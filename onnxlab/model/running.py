@@ -9,7 +9,7 @@ from weakref import WeakMethod
 
 import numpy as np
 
-from onnxlab.argument_types import expect
+from onnxlab.argument_types import expect, seed_of
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.base.array_memory import copied
 from onnxlab.execution.run.progress_bar import bar
@@ -136,7 +136,7 @@ class Running(Editing, Copying, RunnerOwner):
         """
         if not (limits is None is seed is progress):
             expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
-            seed = expect(seed, (int, type(None)), "seed", "a number, or None")
+            seed = seed_of(seed)
             expect(progress, (Callable, bool, type(None)), "progress", _PROGRESS)  # type: ignore[arg-type]
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
@@ -235,7 +235,7 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.sample_inputs()["image"].shape
             (2, 1, 8, 8)
         """
-        seed = expect(seed, int, "seed", "a number")
+        seed = seed_of(expect(seed, int, "seed", "a number")) or 0
         expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
         return self.runner.sample_inputs(self._by_name(feeds), seed=seed, limits=limits and limits.begin())
 
@@ -303,6 +303,7 @@ class Values(Spelled, Mapping[str, Array]):
             NameLookupError: no value has this name.
         """
         value, store = self._id(name), self._runner.store
+        self._runner.programs.current()  # notices custom operators that are other ones now
         return value in store and not store.fresh(value)
 
     def _id(self, name: str) -> int:
@@ -351,19 +352,19 @@ class Subgraph(Spelled, metaclass=ShortHelp):
         *,
         limits: Limits | None = None,
         progress: Callable[[int, int, str], Any] | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         strict: bool = True,
     ) -> dict[str, Array]:
         """Run just these nodes and return everything that they make.
 
         An input from outside of the selection comes from `feeds`, else is computed from the inputs of the model's last
-        run, else is made up by its dtype and shape (floats are N(0, 1)), reproducibly by `seed`.
+        run, else is made up by its dtype and shape (floats are N(0, 1)), reproducibly by `seed` (0).
 
         Args:
             feeds: arrays by value name.
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node).
-            seed: of made-up inputs, and of random operators.
+            seed: of made-up inputs, and of random operators: with one, their values of the last run are made again.
             strict: refuse what onnxruntime refuses to load.
 
         Returns:
@@ -377,7 +378,8 @@ class Subgraph(Spelled, metaclass=ShortHelp):
             >>> model.subgraph("/stem/relu/Relu").run({"stem/bn_out": below})["stem/relu_out"].max()
             np.float32(0.0)
         """
-        feeds = by_name(self.runner.graph, feeds)
+        expect(limits, (Limits, type(None)), "limits", "onnxlab.Limits(…)")
+        feeds, seed = by_name(self.runner.graph, feeds), seed_of(seed)
         return self.runner.run_nodes(self.node_ids, feeds, limits=limits, progress=progress, seed=seed, strict=strict)
 
     def __repr__(self) -> str:

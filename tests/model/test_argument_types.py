@@ -19,6 +19,8 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "operator": lambda model: setattr(next(iter(model.nodes)), "op_type", 3),
     "limits": lambda model: model.run(limits=5),
     "seed": lambda model: model.sample_inputs(seed="a"),
+    "limits of a subgraph": lambda model: model.subgraph("/stem/relu/Relu").run(limits=5),
+    "seed of a subgraph": lambda model: model.subgraph("/stem/relu/Relu").run(seed=1.5),
     "threads": lambda model: model.run(threads="two"),
     "deadline": lambda model: onnxlab.Limits(deadline="a"),  # type: ignore[arg-type]
     "save": lambda model: onnxlab.save(3, "m.onnx"),  # type: ignore[arg-type]
@@ -82,6 +84,14 @@ def test_wrong_types_are_refused_in_words(name: str) -> None:
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Limits.bytes is -10: expected a number from 0 on"):
         onnxlab.Limits(bytes=-10)
+
+
+@pytest.mark.parametrize("run", ["run", "sample_inputs", "subgraph"])
+def test_seeds_are_numbers_from_0_on(run: str) -> None:
+    model = onnxlab.load()
+    call = {"run": model.run, "sample_inputs": model.sample_inputs, "subgraph": model.subgraph("/stem/relu/Relu").run}
+    with pytest.raises(ValueError, match="seed is -1: expected a number from 0 on"):
+        call[run](seed=-1)
 
 
 def test_bytes_may_be_in_words() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -66,8 +66,9 @@ class RunRequest:
     @property
     def is_like_others(self) -> bool:
         """Whether a later run of the same key may do without the checks of this one: its feeds went in as they were."""
-        same = all(self.unchecked.get(name) is array for name, array in self.arrays.items())
-        return self.plain and not self.inner and same and len(self.unchecked) == len(self.arrays)
+        return self.plain and not self.inner and len(self.unchecked) == len(self.arrays) and all(
+            self.unchecked.get(name) is array for name, array in self.arrays.items()
+        )  # fmt: skip
 
     def is_answered(self, arrays: Mapping[str, Any]) -> bool:
         """Whether all outputs are kept, of the same `arrays`, in a run after an edit, or of the last run's inputs."""
@@ -121,8 +122,8 @@ class Requests:
         for name in names:
             if name not in ids:
                 close = difflib.get_close_matches(name, list(ids), 3)
-                meant = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
-                hint = meant or _some(compiler.snapshot.main.outputs)
+                meant = f"did you mean {' or '.join(map(repr, close))}?"
+                hint = meant if close else _some(compiler.snapshot.main.outputs)
                 raise NameLookupError(f"no value of the main graph is called {name!r}; {hint}")
         names.update(dict.fromkeys(name for value in inner for name in value.outputs))
         return tuple(names)
@@ -169,7 +170,10 @@ class Requests:
         return dict.fromkeys(inputs, feeds)
 
     def checked(self, compiler: Compiler, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
+        """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked.
+
+        Pinned values are checked with them: what fit when it was pinned may not do so after an edit.
+        """
         ids = compiler.ids
         inputs = self.input_facts(compiler)
         if not feeds.keys() <= ids.keys():
@@ -211,11 +215,15 @@ class Requests:
         }
 
 
-def drawn(compiler: Compiler) -> frozenset[int]:
-    """Ids of the values of nodes that may draw random numbers: themselves, in bodies, or in functions."""
-    ids = compiler.ids
-    nodes = [node for node in compiler.snapshot.main.nodes if node.attributes.bodies or _is_random(node)]
-    return frozenset(ids[name] for node in nodes for name in node.outputs if name)
+def drawn(compiler: Compiler, seed: int | None, among: Container[int] | None = None) -> frozenset[int]:
+    """Ids of the values that a seed decides, none without one: nodes make them which may draw random numbers.
+
+    They do so themselves, in bodies, or in functions. By default, values `among` all are asked for.
+    """
+    nodes = () if seed is None else compiler.snapshot.main.nodes
+    outputs = (node.outputs for node in nodes if node.attributes.bodies or _is_random(node))
+    values = (compiler.ids[name] for names in outputs for name in names if name)
+    return frozenset(value for value in values if among is None or value in among)
 
 
 def _is_random(node: NodeView) -> bool:

@@ -30,7 +30,7 @@ from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
 from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.planning.compiler import Compiler, FactOf
+from onnxlab.execution.planning.compiler import FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
@@ -226,10 +226,11 @@ class Runner:
         requests = self._requests
         inner = requests.watched(compiler, outputs)
         names = requests.outputs(compiler, outputs, inner)
-        unchecked = requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
-        arrays = requests.with_pins(compiler, requests.checked(compiler, unchecked))
-        again, values = feeds is None, frozenset[int]() if seed is None else drawn(compiler)
-        return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, again, values, plain)
+        unchecked = requests.last_inputs(compiler, state) if feeds is None else dict(requests.named(compiler, feeds))
+        arrays, again = requests.checked(compiler, requests.with_pins(compiler, unchecked)), feeds is None
+        return RunRequest(
+            compiler, state, unchecked, arrays, outputs, names, inner, keep, again, drawn(compiler, seed), plain
+        )
 
     def _run(self, owner: Programs, request: RunRequest, call: Call) -> dict[str, Any]:
         """Run a request: get its program, call it, and note or keep its values."""
@@ -319,13 +320,13 @@ class Runner:
 
     def run_nodes(
         self, nodes: Iterable[int], feeds: Mapping[str, Any] | None = None, *, limits: Limits | None = None,
-        progress: Progress | None = None, seed: int = 0, strict: bool = True,
+        progress: Progress | None = None, seed: int | None = None, strict: bool = True,
     ) -> dict[str, Any]:  # fmt: skip
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
         The values that they read come from `feeds`, else from the inputs of the last run, else, before any run, they
         are made up from facts. Without `feeds`, the outputs after a run are kept too, as they are those of a run of the
-        whole graph.
+        whole graph; with a seed, those of random nodes are made again.
 
         Raises:
             NameLookupError: a node is in a function, which runs only when it is called.
@@ -340,18 +341,20 @@ class Runner:
         arrays = self._requests.checked(compiler, dict(feeds or {}))
         selection = select(compiler, chosen, arrays)
         names = selection.outputs
-        call = Call(limits, progress, seed, self.programs.threads, self.programs.prepare)
+        call = Call(limits, progress, seed or 0, self.programs.threads, self.programs.prepare)
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last = self._requests.last_inputs(compiler, state)
         if state.has_run and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of the whole graph
             if not feeds:
+                arrays = self._requests.checked(compiler, self._requests.with_pins(compiler, last))
+                values = drawn(compiler, seed, {compiler.ids[name] for name in names})
                 with Loading(call.limits):
-                    return self._incremental.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
+                    return self._incremental.run(compiler, state, arrays, names, call, values)
             if stale := selection.stale(state, arrays):
                 arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
-        arrays |= selection.known(state, self.store.pins, arrays)
-        selection.make_up(self.graph, arrays, seed, call.limits)
+        arrays |= self._requests.checked(compiler, selection.known(state, self.store.pins, arrays))
+        selection.make_up(self.graph, arrays, seed or 0, call.limits)
         with Loading(call.limits):
             program = self.programs.program(compiler, arrays, names)
         return owned(call(program, list(arrays.values())), names, (*arrays.values(),))
@@ -359,7 +362,7 @@ class Runner:
     def checked(self, feeds: Any) -> dict[str, Any]:
         """The feeds as arrays. Raises FeedError where they do not fit."""
         compiler = self.programs.current()
-        return self._requests.checked(compiler, self._given(compiler, feeds))
+        return self._requests.checked(compiler, {} if feeds is None else self._requests.named(compiler, feeds))
 
     def sample_inputs(
         self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, sizes: Mapping[str, int] | None = None,
@@ -380,7 +383,3 @@ class Runner:
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
         make_up(scope.nodes, main.fact, missing, arrays, seed, sizes, limits)
         return arrays
-
-    def _given(self, compiler: Compiler, feeds: Any) -> dict[str, Any]:
-        """The feeds by name; none where there are none."""
-        return {} if feeds is None else dict(self._requests.named(compiler, feeds))

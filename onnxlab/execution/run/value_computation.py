@@ -67,10 +67,11 @@ def looked_at(
     def work() -> None:
         for instruction, dtypes in parts:
             values.update(_read(run, instruction, dtypes, call))
-        known = {} if look.program is None else {**run.known, **values}
-        if look.program is not None and all(map(known.__contains__, look.program.feeds)):
-            feeds = [known[read] for read in look.program.feeds]
-            (values[name],) = run_program(look.program, feeds, call.run)
+        known, program = {**run.known, **values}, look.program
+        # where it is not repeatable, a run of the graph computes the value, which keeps what it draws on the way
+        if program is not None and program.repeatable and all(map(known.__contains__, program.feeds)):
+            feeds = [known[read] for read in program.feeds]
+            (values[name],) = run_program(program, feeds, call.run)
 
     if look.program is None and expected < QUICK:
         with np.errstate(all="ignore"):  # compiled code alone: there are no threads of BLAS to limit

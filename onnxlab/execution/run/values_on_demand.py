@@ -153,6 +153,8 @@ class ValuesOnDemand:
             program = self._programs.program(compiler, feeds, tuple(_told(compiler, feeds)))
             all_values = notes["all"] = AllValues(program)
             shape_specialization.expect(program, fed)
+        if not all_values.program.repeatable:  # see `looked_at`
+            return False
         self._store.let_go()
         call = Call(limits, None, None, self._programs.threads)
         try:

@@ -102,7 +102,8 @@ class Runs:
         if nodes is None:  # the model keeps the results of a run of the whole
             arrays = runner.run(feeds(), list(value_of), limits=limits, progress=progress, seed=seed)
         else:
-            arrays = runner.run_nodes(chosen, self._read(chosen, feeds()), limits=limits, progress=progress, seed=seed)
+            arrays = runner.run_nodes(chosen, self._read(chosen, feeds()), limits=limits, progress=progress,
+                                      seed=seed or None)  # fmt: skip  # 0: random values of the last run stay
         summaries = {}
         for name, array in arrays.items():
             limits.check()

@@ -1,10 +1,13 @@
 """Values of random operators, and what they make, looked at after a run: those that the run used."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from onnxlab.graph import edits
 from tests.execution.support.internals import By
-from tests.execution.support.models import runner
+from tests.execution.support.models import node, runner
 from tests.execution.support.regions import Eager
 
 RANDOM = """
@@ -39,3 +42,42 @@ def test_an_output_drawn_at_random_is_that_of_the_run_after_short_runs_too(compi
         np.testing.assert_array_equal(run.value("q"), -outputs["r"])
         for name, array in outputs.items():
             np.testing.assert_array_equal(run.value(name), array)
+
+
+@pytest.mark.parametrize("order", [("z", "r", "w"), ("w", "z", "r"), ("all",), ("z", "all"), ("w", "edit", "r")])
+def test_random_values_that_no_output_needs_are_drawn_once(order: tuple[str, ...]) -> None:
+    """Seen: each look drew its own numbers, so that values of one run contradicted each other."""
+    run = runner("g (float[9] x) => (float[9] y) { y = Neg (x) r = RandomNormalLike (x) z = Add (x, r) w = Exp (z) }")
+    By(run, [Eager(), "numpy"]).run({"x": np.ones(9, np.float32)}, keep="border")
+    for name in order:
+        if name == "edit":
+            edits.set_operator(run.graph, run.graph.nodes[node(run, "y")], "Abs")
+        elif name == "all":
+            run.on_demand.keep_all()
+        else:
+            run.value(name)
+    np.testing.assert_array_equal(run.value("z"), run.value("r") + 1)
+    np.testing.assert_allclose(run.value("w"), np.exp(run.value("z")), rtol=1e-6)
+
+
+@pytest.mark.parametrize("keep", [True, "border"])
+def test_a_selection_with_a_seed_draws_by_it(keep: Any) -> None:
+    """Seen: after a run of the whole graph, the values of that were returned for every seed."""
+    run = runner(RANDOM)
+    By(run, ["numpy"]).run({"x": np.zeros(64, np.float32)}, keep=keep, seed=1)
+    nodes, before = [node(run, "r"), node(run, "a")], run.value("r")
+    np.testing.assert_array_equal(run.run_nodes(nodes)["r"], before)  # without a seed, those of the last run
+    first, other, again = (run.run_nodes(nodes, seed=seed) for seed in (1, 2, 1))
+    np.testing.assert_array_equal(first["r"], again["r"])
+    assert not np.array_equal(first["r"], other["r"])
+    np.testing.assert_array_equal(run.value("y"), -np.maximum(again["a"], 0))  # what depends on them follows
+
+
+def test_a_selection_with_a_seed_reads_random_values_of_the_last_run() -> None:
+    run = runner("g (float[9] x) => (float[9] y) { r = RandomNormalLike (x) s = RandomUniformLike (r) y = Add (r, s) }")
+    run.run({"x": np.zeros(9, np.float32)}, seed=1)
+    before = run.value("r")
+    first, other = (run.run_nodes([node(run, "s"), node(run, "y")], seed=seed) for seed in (1, 2))
+    assert not np.array_equal(first["s"], other["s"])
+    np.testing.assert_array_equal(other["y"], before + other["s"])
+    np.testing.assert_array_equal(run.value("r"), before)
