@@ -38,10 +38,14 @@ from onnxlab.ops.onnx.nn.quantization import (
     quantize_linear_rule,
 )
 from onnxlab.ops.onnx.nn.recurrent import (
+    LayerInputs,
     activations_of,
     biases,
+    gates_first,
     in_order,
+    is_usual_lstm,
     lstm_step,
+    lstm_step_of_sigmoids,
     peepholes_of,
     prepare,
     recurrent,
@@ -288,11 +292,38 @@ def dynamic_quantize_lstm(
         flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
         wide, largest = prepared(("direction", number), partial(_one_direction, number), w, w_zero_point)
         projected = dynamic_product(flat, wide, largest, w_scale[number]) + (w_bias + r_bias)
-        recur = _recurrent(*prepared(("direction", number), partial(_one_direction, number), r, r_zero_point),
-                           r_scale[number])  # fmt: skip
-        step = lstm_step(recur, layer.hidden, peepholes_of(p, part), functions[number], clip, input_forget)
-        runs.append(scan(ctx, layer, part, in_order(layer, part, projected.reshape(steps, 1, batch, -1)), step))
+        projected = in_order(layer, part, projected.reshape(steps, 1, batch, -1))
+        if is_usual_lstm(functions[number], p, clip, input_forget):
+            projected = gates_first(projected, layer.hidden, 3)
+            step = lstm_step_of_sigmoids(*_quantized_gates(layer, number, r, r_scale, r_zero_point), functions[number])
+        else:
+            recur = _recurrent(*prepared(("direction", number), partial(_one_direction, number), r, r_zero_point),
+                               r_scale[number])  # fmt: skip
+            step = lstm_step(recur, layer.hidden, peepholes_of(p, part), functions[number], clip, input_forget)
+        runs.append(scan(ctx, layer, part, projected, step))
     return results(runs, 0, x.dtype)
+
+
+def _quantized_gates(
+    layer: LayerInputs, number: int, r: Array, scale: Array, zero_point: Array
+) -> tuple[Callable[[Array], Array], Array]:
+    """`_recurrent` of one direction as `lstm_step_of_sigmoids` takes it: (state -> sums, the array of sums)."""
+    h, batch = layer.hidden, layer.x.shape[1]
+
+    def arranged(weights: Array, zero_point: Array) -> tuple[Array, float]:
+        wide, largest = _one_direction(number, weights, zero_point)
+        return np.ascontiguousarray(wide.reshape(h, 4, h).swapaxes(0, 1)), largest
+
+    matrices, largest = prepared(("gates first", number), arranged, r, zero_point)
+    scales = scale[number].reshape(-1, 1, 1) if scale[number].size == 1 else scale[number].reshape(4, 1, h)
+    signed = scales * np.array([-1, -1, -1, 1], np.float32).reshape(4, 1, 1)
+    sums = np.empty((4, 1, batch, h), np.float32)
+
+    def recur(state: Array) -> Array:
+        sums[:, 0] = dynamic_product(state[0], matrices, largest, signed)
+        return sums
+
+    return recur, sums
 
 
 def _one_direction(number: int, weights: Array, zero_point: Array) -> tuple[Array, float]:

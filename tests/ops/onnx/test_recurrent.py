@@ -61,3 +61,14 @@ def test_batch_first_is_the_same_transposed():
 def test_unknown_activation_is_named():
     with pytest.raises(ValueError, match="activation 'Sinus' is unknown"):
         run("RNN", floats(1, 1, 2), floats(1, 3, 2), floats(1, 3, 3), opset=14, hidden_size=3, activations=["Sinus"])
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM"])
+def test_products_of_few_and_of_many_rows(op_type, direction, batch):
+    hidden, d, gates = 7, 2 if direction == "bidirectional" else 1, GATES[op_type]
+    weights = [floats(d, gates * hidden, width, seed=width) for width in (3, hidden)]
+    inputs = [floats(6, batch, 3), *weights, floats(d, 2 * gates * hidden, seed=3), None, floats(d, batch, hidden)]
+    attributes = {"linear_before_reset": 1} if op_type == "GRU" else {}
+    agree(op_type, *inputs, opset=14, outputs=2, hidden_size=hidden, direction=direction, rtol=1e-4, **attributes)

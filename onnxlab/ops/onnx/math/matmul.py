@@ -37,16 +37,15 @@ def for_blas(x: Array) -> Array:
     return x if fits else np.ascontiguousarray(x)
 
 
-_LARGE = 1 << 16  # elements of a matrix from which on a copy for two or three rows does not pay
+_LARGE = 1 << 14  # elements of a matrix from which on a copy for two or three rows does not pay
 
 
 def product(a: Array, b: Array) -> Array:
     """a @ b for float32 and float64; stacks of matrices times one matrix are one product."""
     a, b = for_blas(a), for_blas(b)
-    if a.ndim == b.ndim == 2 and 1 < len(a) < 4 and b.size >= _LARGE:
-        y = np.empty((len(a), b.shape[1]), a.dtype)
-        for row, out in zip(a, y, strict=True):  # OpenBLAS copies all of b first for a product of matrices
-            np.matmul(row, b, out=out)
+    if a.ndim == 2 <= b.ndim and 1 < len(a) < 4 and b.shape[-2] * b.shape[-1] >= _LARGE:
+        y = np.empty((*b.shape[:-2], len(a), b.shape[-1]), np.result_type(a, b))
+        np.matmul(a[:, None], b[..., None, :, :], out=y[..., None, :])  # else OpenBLAS copies all of b first
         return y
     if b.ndim == 2 and a.ndim > 2 and a.size:
         y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))  # no view: its buffer may be used again
