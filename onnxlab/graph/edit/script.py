@@ -184,8 +184,10 @@ def _subject(graph: GraphState, change: Change) -> tuple[str, bool]:
     match change:
         case changes.RenameValue(value=ident):
             return value_handle(graph.names, graph.values[ident]), graph.values[ident].name not in ("", change.name)
-        case changes.SetField(target=("node", ident)):
-            return node_handle(graph.names, graph.nodes[ident]), True
+        case changes.SetField(target=("node", ident), field=field, value=value):
+            node = graph.nodes[ident]
+            taken = field == "name" and bool(value) and graph.names.nodes_called(graph.scopes[node.scope], str(value))
+            return node_handle(graph.names, node), not taken and not (field == "name" and graph.is_ge_dump)
         case changes.SetField(target=("scope", ident)):
             return _scope(graph, graph.scopes[ident]), True
         case changes.SetField(target=("tensor", ident)):

@@ -50,7 +50,7 @@ class Invalidation:
                 dirty.add(node)
         if graph.index.function_ids and self._is_in_functions(touched):
             walker.calls.forget()
-            dirty.update(walker.catalogue.call_nodes)
+            dirty.update(walker.catalogue.call_nodes & graph.nodes.keys())
         return dirty
 
     def of_declarations(self, values: Iterable[int]) -> set[int]:
@@ -68,7 +68,7 @@ class Invalidation:
             self._forget_node(node)
         if any(self.is_in_function(graph.scopes[graph.nodes[node].scope]) for node in dirty):
             self._walker.calls.forget()
-            dirty.update(self._walker.catalogue.call_nodes)
+            dirty.update(self._walker.catalogue.call_nodes & graph.nodes.keys())
         self._conflicts.unchecked.update(values)
         return dirty
 
@@ -76,9 +76,7 @@ class Invalidation:
         """Whether the facts of a node's outputs come from what the model declares: nothing else is known of them."""
         if self._prefer != "inferred":
             return True
-        operator = self._walker.catalogue.by_node.get(node)
-        if operator is None:
-            return True  # not looked at yet
+        operator = self._walker.catalogue.any_of(self._graph.nodes[node])
         return isinstance(operator, Operator) and not (operator.schema or operator.rule or operator.function)
 
     def _forget_node(self, node: int) -> None:

@@ -62,7 +62,7 @@ class Catalogue:
     Operators remember what was inferred by them, which depends on the policy.
 
     Attributes:
-        call_nodes: ids of the nodes met so far that call a model-local function.
+        call_nodes: ids of the nodes that called a model-local function when they were met; some may be gone.
         tensors: facts of initializers by value id.
         generation: the generation of the schema registry that the operators were found with.
     """
@@ -90,7 +90,6 @@ class Catalogue:
         """Drop the operator of a node; to be called when the node, or anything that decides its operator, changed."""
         self.by_node.pop(node, None)
         self._bound.pop(node, None)
-        self.call_nodes.discard(node)
 
     def forget_scope(self, scope: int) -> None:
         """Drop the operator of a scope's owner, whose rule reads the scope's inputs, outputs and declarations."""
@@ -126,6 +125,14 @@ class Catalogue:
     def find(self, frame: FactFrame, node: NodeRecord) -> Found:
         """The operator of a node; inside a function, with the attributes of the frame's call."""
         return self.by_node.get(node.id) or self.identify(frame, node)
+
+    def any_of(self, node: NodeRecord) -> Found:
+        """The operator of a node with the attributes of any call, also of one that is not to be walked again yet."""
+        known = self.by_node.get(node.id) or next(iter(self._bound.get(node.id, {}).values()), None)
+        if known is not None:
+            return known
+        function = self._functions.get((node.domain, node.proto.op_type, node.proto.overload), 0)
+        return self._new(node, node.proto.attribute, b"", function)
 
     def identify_read(self) -> None:
         """Find the operators of all nodes that were read with their signatures, in one loop."""

@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -246,4 +247,19 @@ def test_bodies_that_are_not_walked_again_leave_nothing() -> None:
     assert str(inference.fact(inside)) == "float32[4]"
     (owner,) = (node for node in graph.nodes.values() if node.op_type == "If")
     edits.set_input(graph, owner, 0, "no")
+    assert inference.facts == Inference(graph).facts
+
+
+def test_a_call_follows_its_function_after_an_edit_of_it_was_refused() -> None:
+    graph = parsed("""
+        agraph (float[2, 3] x) => (y) { h = local.Twice(x)  y = Relu(h) }
+        <opset_import: ["" : 18], domain: "local"> Twice (a) => (b) { b = Concat<axis = 0>(a, a) }
+    """)
+    inference = Inference(graph)
+    graph.followers.append(inference.follow)
+    call, function = graph.main.node_ids[0], graph.scopes[graph.index.function_ids[0]]
+    with pytest.raises(EditError, match="nothing makes it"), graph.edit():
+        edits.set_outputs(graph, graph.nodes[call], ["other"])
+    edits.set_attribute(graph, graph.nodes[function.node_ids[0]], "axis", 1)
+    assert str(fact(graph, "y", inference)) == "float32[2,6]"
     assert inference.facts == Inference(graph).facts
