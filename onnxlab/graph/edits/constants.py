@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from onnxlab import dtypes
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, LoadError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.initializers import refuse_function
@@ -59,18 +59,23 @@ def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
 
 
 def cast_constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> None:
-    """Replace a Cast of a Constant by an initializer; any other node, and those of functions, stay."""
+    """Replace a Cast of a Constant by an initializer; others, those of functions and what no Cast makes stay."""
     source = graph.values.get(node.inputs[0]) if node.op_type == "Cast" and node.inputs else None
     maker = graph.nodes[source.producer[0]] if source is not None and source.producer else None
     if maker is None or not is_constant(maker) or graph.root(graph.scopes[node.scope]).is_function:
         return
     name, to = graph.values[node.outputs[0]].name, next(decode(item) for item in node.proto.attribute)
-    kind = onnx.TensorProto.DataType.Value(to) if isinstance(to, str) else to
-    array = tensors.to_array(_stored(graph, maker, name)).astype(dtypes.to_numpy(kind))
+    try:
+        kind = onnx.TensorProto.DataType.Value(to) if isinstance(to, str) else to
+        with np.errstate(all="ignore"):
+            array = tensors.to_array(_stored(graph, maker, name), graph.base_dir).astype(dtypes.to_numpy(kind))
+        tensor = tensors.from_array(array, name)
+    except (LoadError, ValueError, TypeError):  # data that cannot be read, a type that there is not
+        return
     ids = {name: node.outputs[0]}
     with graph.edit() as edit:
         edit.apply(RemoveNode(node.id))
-        edit.apply(SetInitializer(node.scope, name, tensors.from_array(array, name), sparse=False, ids=ids))
+        edit.apply(SetInitializer(node.scope, name, tensor, sparse=False, ids=ids))
         if not any(value.uses or value.formal_outputs for value in map(graph.values.__getitem__, maker.outputs)):
             edit.apply(RemoveNode(maker.id))
 

@@ -9,11 +9,11 @@ import onnx
 from onnx import helper
 
 from onnxlab import schemas
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, LoadError
 from onnxlab.graph.edit.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
 from onnxlab.graph.edit.merging import raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.constants import cast_constant_to_initializer
+from onnxlab.graph.edits.constants import cast_constant_to_initializer, is_constant
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
@@ -230,12 +230,15 @@ class _Conversion:
 
     def _constant(self, value: ValueRecord) -> "np.ndarray[Any, Any] | None":
         stored = value.initializer
-        if isinstance(stored, onnx.TensorProto) and not value.is_input:
-            return self._graph.array(value.id) if _is_small(stored) else None
-        if value.producer and (maker := self._graph.nodes[value.producer[0]]).op_type == "Constant":
-            for attribute in maker.proto.attribute:
-                if attribute.name == "value" and not attribute.ref_attr_name and _is_small(attribute.t):
-                    return tensors.to_array(attribute.t, self._graph.base_dir)
+        try:
+            if isinstance(stored, onnx.TensorProto) and not value.is_input:
+                return self._graph.array(value.id) if _is_small(stored) else None
+            if value.producer and is_constant(maker := self._graph.nodes[value.producer[0]]):
+                for attribute in maker.proto.attribute:
+                    if attribute.name == "value" and not attribute.ref_attr_name and _is_small(attribute.t):
+                        return tensors.to_array(attribute.t, self._graph.base_dir)
+        except LoadError:  # data that does not fit its type and shape, or lies in a file that is not there
+            return None
         return self._known(value.id)
 
 
@@ -303,7 +306,10 @@ def _differences(node: NodeRecord, target: onnx.NodeProto) -> Sequence[Change]:
 def _says_the_same(attribute: onnx.AttributeProto, other: onnx.AttributeProto) -> bool:
     """Whether two attributes hold the same; the converter drops documentation and writes tensors anew."""
     if attribute.type == onnx.AttributeProto.TENSOR == other.type:
-        return bool(np.array_equal(tensors.to_array(attribute.t), tensors.to_array(other.t)))
+        try:
+            return tensors.from_array(tensors.to_array(attribute.t)) == tensors.from_array(tensors.to_array(other.t))
+        except LoadError:
+            return attribute.t == other.t
     bare = onnx.AttributeProto()
     bare.CopyFrom(attribute)
     bare.ClearField("doc_string")

@@ -56,7 +56,9 @@ def edited(model: Model, rng: random.Random) -> None:
             assert state(model.graph) == index
 
 
-@pytest.mark.parametrize("seed", [*range(60), 80, 124, 127, 318, 331, 487, 556, 757, 843, 983, 1327, 1579, 44840, 45614])
+@pytest.mark.parametrize(
+    "seed", [*range(60), 80, 124, 127, 318, 331, 487, 556, 757, 843, 983, 1327, 1579, 44840, 45614]
+)
 def test_nothing_is_lost_where_texts_are_absent(seed: int) -> None:
     rng = random.Random(seed)
     data = blank(rng.choice(MODELS)(), rng, rng.choice([0.03, 0.12, 0.3])).SerializeToString()

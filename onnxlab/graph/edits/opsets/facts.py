@@ -10,7 +10,9 @@ import onnx
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from onnxlab.errors import LoadError
 from onnxlab.graph.protos.attributes import encode
+from onnxlab.graph.protos.tensors import to_array
 
 Nodes = list[onnx.NodeProto]
 Rewritten = Nodes | str | None
@@ -80,7 +82,10 @@ def constants_in(nodes: Nodes, version: int) -> Nodes | str:
         if version >= 9 or tensor is None or tensor.data_type in _REAL:
             written.append(node)
             continue
-        array = numpy_helper.to_array(tensor) if tensor.data_type in _SMALL_INTEGERS else None
+        try:
+            array = to_array(tensor) if tensor.data_type in _SMALL_INTEGERS else None
+        except LoadError as error:
+            return f"a Constant of ai.onnx {version} holds real numbers only, and its own cannot be read: {error}"
         if array is None or (array.astype(object) > _DOUBLES).any() or (array.astype(object) < -_DOUBLES).any():
             return f"a Constant of ai.onnx {version} holds real numbers only"
         real, cast = f"{node.output[0]}/real", onnx.NodeProto(op_type="Cast", output=node.output)

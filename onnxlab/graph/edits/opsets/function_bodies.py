@@ -68,7 +68,10 @@ def _function(
         if node.op_type == "SequenceMap" and not all(map(spelled, input_types)):
             return None  # onnx's function for it crashes where types are missing
         known = [since.SerializeToString() for since in input_types]
-        data = raw.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), known)
+        try:
+            data = raw.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), known)
+        except (ValueError, RuntimeError):  # a damaged node, as a SequenceMap without a body
+            return None
     function = onnx.FunctionProto.FromString(data)
     imported = {entry.domain: entry.version for entry in function.opset_import}
     return (function, imported.get("", chosen)) if function.node else None

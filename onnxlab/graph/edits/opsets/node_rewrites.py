@@ -87,6 +87,8 @@ def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: M
                 return []
             continue
         attribute, kind = names[slot]
+        if kind != "ints" and array.size != 1:
+            return []
         if kind == "float" and array.size and float(np.float32(array.item())) != array.item():
             return []
         copy.attribute.append(encode(attribute, array.tolist() if kind == "ints" else array.item(), kind))
