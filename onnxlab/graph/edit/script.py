@@ -185,9 +185,9 @@ def _subject(graph: GraphState, change: Change) -> tuple[str, bool]:
         case changes.RenameValue(value=ident):
             return value_handle(graph.names, graph.values[ident]), graph.values[ident].name not in ("", change.name)
         case changes.SetField(target=("node", ident), field=field, value=value):
-            node = graph.nodes[ident]
-            taken = field == "name" and bool(value) and graph.names.nodes_called(graph.scopes[node.scope], str(value))
-            return node_handle(graph.names, node), not taken and not (field == "name" and graph.is_ge_dump)
+            scope = graph.scopes[graph.nodes[ident].scope]
+            is_refused = field == "name" and (graph.is_ge_dump or graph.names.nodes_called(scope, str(value)))
+            return node_handle(graph.names, graph.nodes[ident]), not is_refused
         case changes.SetField(target=("scope", ident)):
             return _scope(graph, graph.scopes[ident]), True
         case changes.SetField(target=("tensor", ident)):
@@ -259,11 +259,8 @@ def _is_large(done: ScriptStep) -> bool:
     if done.said or done.change is None:
         return False
     held = [getattr(done.change, item.name) for item in fields(done.change)]  # type: ignore[arg-type]
-    return any(
-        (isinstance(item, Items) and item.nbytes > TEXT_LIMIT)
-        or (isinstance(item, Message) and item.ByteSize() > TEXT_LIMIT)
-        for item in held
-    )
+    items = [item for item in held if isinstance(item, Items | Message)]
+    return any((item.nbytes if isinstance(item, Items) else item.ByteSize()) > TEXT_LIMIT for item in items)
 
 
 def _line(done: ScriptStep, alone: bool) -> str:
