@@ -41,11 +41,9 @@ class Dependents:
         dependents = set[int]()
         waiting = [value for value in values if value in self._graph.values]
         while waiting:
-            value = waiting.pop()
-            for output in self._read(value):
-                if output not in dependents:
-                    dependents.add(output)
-                    waiting.append(output)
+            fresh = {*self._read(waiting.pop())} - dependents
+            dependents |= fresh
+            waiting += fresh
         return dependents
 
     def _read(self, value: int) -> tuple[int, ...]:

@@ -20,10 +20,11 @@ and a run can stop there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from onnxlab.execution.base.background import paced
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.limits import Repeated
@@ -183,6 +184,11 @@ class PartitionView:
     scope: Any = None
     notes: dict[Any, Any] = field(default_factory=dict)
     written: Any = None
+
+    def constants(self, nodes: Iterable[NodeView]) -> dict[str, Any]:
+        """Arrays of the initializers that nodes read."""
+        names = dict.fromkeys(name for node in paced(nodes) for name in node.inputs if name)
+        return {name: array for name in paced(names) if (array := self.constant(name)) is not None}
 
     def refuse(self, node: NodeView, reason: str) -> None:
         """Tell people why a node is not claimed."""

@@ -113,18 +113,14 @@ class NumbaProvider(Provider):
         if constants is None:
             NumpyProvider().check(part, view)  # by which the region runs at first
             whole = _with_constants(part, view)
-            names = dict.fromkeys(name for node in background.paced(whole.nodes) for name in node.inputs if name)
-            arrays = {name: view.constant(name) for name in background.paced(names)}
-            constants = {name: array for name, array in arrays.items() if array is not None}
+            constants = view.constants(whole.nodes)
 
         @cache
         def step(node: NodeView) -> Step:
             return NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)[0]
 
-        def program() -> Any:
-            return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
-
-        fallback = ProgramBody(part.inputs, part.outputs, (), (), program)
+        fallback = ProgramBody(part.inputs, part.outputs, (), (), lambda: assemble(
+            NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region"))  # fmt: skip
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         region = Region(

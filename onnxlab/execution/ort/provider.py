@@ -84,7 +84,7 @@ class OnnxRuntimeProvider(Provider):
 
     def compile(self, part: Part, view: PartitionView) -> CompiledPart:
         """One session for the part. Raises OnnxlabError where onnxruntime refuses it as a whole."""
-        constants = _constants(part.nodes, view)
+        constants = view.constants(part.nodes)
         embedded: dict[str, np.ndarray[Any, Any]] = {}
         fed_constants: dict[str, np.ndarray[Any, Any]] = {}
         room = _EMBEDDED
@@ -121,7 +121,7 @@ class OnnxRuntimeProvider(Provider):
             return _probed[key]
 
     def _probe(self, node: NodeView, view: PartitionView) -> str:
-        small = {name: a for name, a in _constants([node], view).items() if a.nbytes < 1 << 16}
+        small = {name: a for name, a in view.constants([node]).items() if a.nbytes < 1 << 16}
         inputs = [name for name in dict.fromkeys(node.inputs) if name and name not in small]
         try:
             _session(_model([node], inputs, list(filter(None, node.outputs)), small, view), self.optimize, self.threads)
@@ -191,12 +191,6 @@ def _elem_type(name: str, view: PartitionView) -> int:
         return dtypes.from_numpy(constant.dtype)
     fact = view.fact(name)
     return fact.elem_type if isinstance(fact, TensorFact) else dtypes.UNDEFINED
-
-
-def _constants(nodes: Iterable[NodeView], view: PartitionView) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays of the initializers that nodes read."""
-    names = dict.fromkeys(name for node in nodes for name in node.inputs if name)
-    return {name: array for name in names if (array := view.constant(name)) is not None}
 
 
 def _model(

@@ -24,7 +24,7 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
 from onnxlab.execution.planning.block_size import BlockSize
 from onnxlab.execution.planning.cached_partition import StepCache
-from onnxlab.execution.planning.inlining import BoundAttributes, Flattened
+from onnxlab.execution.planning.inlining import Flattened, bound_attributes
 from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
 from onnxlab.execution.planning.passes.pass_list import NodeList, listed
@@ -195,9 +195,9 @@ class ScopeCompiler(ScopeNames):
     def _written_out(self, nodes: tuple[NodeView, ...], fed: frozenset[str], outputs: Iterable[str]) -> PartitionView:
         """The view in which calls of functions and decided Ifs are replaced by the nodes of their bodies."""
         flat = Flattened(self, nodes, fed)
-        needed, opset = tuple(self.needed(flat.nodes, outputs, fed)), self.scope.opsets.get("", 0)
-        draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact, self.reads, opset,
-                         lambda: self.compiler.block)  # fmt: skip
+        needed = tuple(self.needed(flat.nodes, outputs, fed))
+        draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact,
+                         self.scope.opsets.get("", 0), self)  # fmt: skip
         for node_pass in listed():
             draft = node_pass.run(draft)
         changed = draft.nodes != needed
@@ -302,7 +302,7 @@ class ScopeCompiler(ScopeNames):
             for place, output, node in grown_inputs(owner, self.scope, self._captured_names()):
                 outputs[output] = node.inputs[1]
                 growth.append(LoopGrowth(
-                    place, output, BoundAttributes(node.attributes, self.bindings).get("axis", 1),  # as before opset 4
+                    place, output, bound_attributes(node.attributes, self.bindings).get("axis", 1),  # as before opset 4
                     self._step_of(node),
                 ))  # fmt: skip
         grown = {inputs[item.place] for item in growth}

@@ -21,7 +21,7 @@ from onnxlab.execution.planning.inlining import truth
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
-from onnxlab.shapes import UNKNOWN, Fact, TensorFact
+from onnxlab.shapes import UNKNOWN, TensorFact
 
 _SEEN = 64  # sets of shapes that were fed once and are remembered
 
@@ -112,9 +112,4 @@ def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int,
         frame.set(value, fact)
     walker.walk_scope(frame, main)
     facts = frame.facts
-
-    def of(value: int) -> Fact:
-        fact = facts.get(value, UNKNOWN)
-        return general.fact(value) if fact is UNKNOWN else fact
-
-    return of
+    return lambda value: general.fact(value) if (fact := facts.get(value, UNKNOWN)) is UNKNOWN else fact

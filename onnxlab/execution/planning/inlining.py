@@ -9,17 +9,22 @@ computed and a Where chooses: one part runs what would be a part before the If, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from math import inf
+from types import MappingProxyType
 from typing import Any
+
+import onnx
 
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView
 from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import AttributeRef, BodyRef, NodeView, ScopeView, SnapshotAttributes
+from onnxlab.graph.protos import attributes as codec
 from onnxlab.ops import find_traits
 from onnxlab.shapes import Fact, TensorFact
 
@@ -60,29 +65,30 @@ def _is_total(node: NodeView, fact: Callable[[int], Fact]) -> bool:
     return row.category in ("elementwise", "activation")
 
 
-class BoundAttributes(Mapping[str, Any]):
-    """The attributes of a node in a function, with references replaced by attributes of the call."""
+class Fixed(dict[str, Any]):
+    """Attributes of a node that the model does not have, or has with others.
+
+    Args:
+        attributes: all of them.
+        of_node: those of the model's node.
+    """
 
     bodies = ()
 
-    def __init__(self, attributes: SnapshotAttributes, bindings: Mapping[str, Any]) -> None:
-        self._own = attributes
-        values = {name: attributes[name] for name in attributes}
-        referred = {name: bindings.get(value.name) for name, value in values.items() if isinstance(value, AttributeRef)}
-        self._values = {name: value for name, value in (values | referred).items() if value is not None}
+    def __init__(self, attributes: Mapping[str, Any], of_node: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(attributes)
+        self._of_node: Any = of_node
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
+    def proto(self, name: str) -> onnx.AttributeProto:
+        """The message of an attribute."""
+        return self._of_node.proto(name) if self._of_node.get(name) is self[name] else codec.encode(name, self[name])
 
-    def proto(self, name: str) -> Any:
-        """The AttributeProto of an attribute; where the call gives it, it has its name in the call."""
-        return self._own.proto(name)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+def bound_attributes(attributes: SnapshotAttributes, bindings: Mapping[str, Any]) -> Fixed:
+    """The attributes of a node in a function, with references replaced by attributes of the call."""
+    values = {name: attributes[name] for name in attributes}
+    referred = {name: bindings.get(value.name) for name, value in values.items() if isinstance(value, AttributeRef)}
+    return Fixed({name: value for name, value in (values | referred).items() if value is not None}, attributes)
 
 
 class Flattened:
@@ -108,7 +114,6 @@ class Flattened:
         self._calls = count(1)
         self._values: dict[str, int] = {}  # value ids: in functions, one for all calls; and in branches
         self._initializers: dict[str, int] = {}  # of branches
-        self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
         self._fitting: dict[ScopeView, bool] = {}
         self._sizes: dict[tuple[ScopeView, int], int] = {}  # of functions, called at a depth
         self._left = _MOST
@@ -117,6 +122,11 @@ class Flattened:
         self.nodes: list[NodeView] = []
         for node in paced(nodes):
             self._add(node, scope.bindings, 0)
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """Names that mean something in the scope or in a branch."""
+        return set(self._scope.ids)
 
     def constant(self, name: str) -> Any:
         """The array of an initializer or Constant node, None for any other name."""
@@ -194,7 +204,7 @@ class Flattened:
             return
         if depth == 0:
             self._left -= self._size(called, 1)
-        attributes = {**called.attribute_defaults, **BoundAttributes(node.attributes, bindings)}
+        attributes = {**called.attribute_defaults, **bound_attributes(node.attributes, bindings)}
         names = dict(zip(called.inputs, (*node.inputs, *[""] * len(called.inputs)), strict=False))
         number = next(self._calls)
         names.update(zip(called.outputs, node.outputs, strict=False))
@@ -238,7 +248,7 @@ class Flattened:
         results = [tuple([f"{name} of branch {number} of {node.label}" for name in node.outputs]) for number in (0, 1)]
         for branch, names in zip(scopes, results, strict=True):
             self._open(node, branch, names, bindings, depth)
-        attributes: Any = BoundAttributes({}, {})  # type: ignore[arg-type]
+        attributes: Any = Fixed({})
         for place, name in enumerate(node.outputs):
             otherwise, then = results[0][place], results[1][place]
             ids = node.input_ids[0], self._values[then], self._values[otherwise]
@@ -264,8 +274,6 @@ class Flattened:
 
     def _can_open(self, node: NodeView, branch: ScopeView) -> bool:
         """Whether the nodes of a branch can stand in the place of its If."""
-        if self._taken is None:
-            self._taken = set(self._scope.ids)
         produced = {name for inner in branch.nodes for name in inner.outputs}
         read = {name for inner in branch.nodes for name in self._scope.captures(inner)}
         outputs = set(branch.outputs)
@@ -279,7 +287,6 @@ class Flattened:
         self, node: NodeView, branch: ScopeView, results: Sequence[str], bindings: Mapping[str, Any], depth: int
     ) -> None:
         """Add the nodes of a branch in the place of its If; `results` are the names of its outputs there."""
-        assert self._taken is not None
         names = {inner: outer or f"{inner} of {node.label}" for inner, outer in
                  zip(branch.outputs, results, strict=True)}  # fmt: skip
         self._initializers.update(branch.initializers)
@@ -319,5 +326,5 @@ class Flattened:
             label=label,
             inputs=tuple(names.get(name, name) for name in inner.inputs),
             outputs=tuple(names.get(name, name) for name in inner.outputs),
-            attributes=BoundAttributes(inner.attributes, bindings),  # type: ignore[arg-type]
+            attributes=bound_attributes(inner.attributes, bindings),  # type: ignore[arg-type]
         )

@@ -38,24 +38,19 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
     if not isinstance(names, Iterable):
         raise ProviderError(f"providers are a list of names, as ['numba', 'numpy'], given {names!r:.80}")
     for name in [names] if isinstance(names, str) else names:
-        if not isinstance(name, str):
-            providers.append(_own(name))
-        elif name in _MAKERS:
+        if isinstance(name, Provider):
+            providers.append(name)
+        elif isinstance(name, str) and name in _MAKERS:
             if name == "numba":
                 availability.warn()
             providers.append(_MAKERS[name](threads))
-        else:
+        elif isinstance(name, str):
             raise ProviderError(f"no provider is called {name!r:.80}; there are {', '.join(_MAKERS)}")
+        else:
+            raise ProviderError(
+                f"{name!r:.80} is no provider: derive its class from onnxlab.execution.base.provider.Provider and give "
+                f"it a name and the methods get_capability and compile, or give one of the names {', '.join(_MAKERS)}"
+            )
     if not providers or providers[-1].name != "numpy":
         providers.append(NumpyProvider())
     return tuple(providers)
-
-
-def _own(provider: object) -> Provider:
-    """A provider that was given as an instance. Raises ProviderError for any other object."""
-    if not isinstance(provider, Provider):
-        raise ProviderError(
-            f"{provider!r:.80} is no provider: derive its class from onnxlab.execution.base.provider.Provider and give "
-            f"it a name and the methods get_capability and compile, or give one of the names {', '.join(_MAKERS)}"
-        )
-    return provider

@@ -102,9 +102,7 @@ def _look(run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf) ->
 def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> dict[str, Any]:
     """{name: dtype} of the values of the main graph that a part can compute."""
     step, known = instruction.step, run.known
-    if step.part is None or step.part.places is None or step.part.look is None:
-        return {}
-    if not all(map(known.__contains__, step.inputs)):
+    if step.part is None or step.part.places is None or step.part.look is None or not known.keys() >= {*step.inputs}:
         return {}
     return typed(compiler, step.part.places(*map(known.__getitem__, step.inputs)))
 

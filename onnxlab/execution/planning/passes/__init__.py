@@ -6,4 +6,5 @@ Files:
     nchwc_to_nchw  Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written without
                    blocks for a plan.
     pass_list      The passes of this folder: a class derived from `NodePass` in a file of its own is one.
+    string_labels  Classifiers with labels that are strings: what chooses places in a table of these runs compiled.
 """

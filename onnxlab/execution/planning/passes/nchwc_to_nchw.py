@@ -9,29 +9,25 @@ island stays as it is. The model is never changed.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import count
 from typing import Any, cast
 
 import numpy as np
-import onnx
-import onnx.helper
 
 from onnxlab import schemas
-from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass
+from onnxlab.execution.planning.inlining import Fixed
+from onnxlab.execution.planning.passes.pass_list import Additions, NodeList, NodePass
 from onnxlab.graph.edit.snapshot import NodeView, SnapshotAttributes
 from onnxlab.ops import find_traits
 from onnxlab.ops.base.image_layouts import BLOCKED
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import TensorFact
 
 _NOTHING = (0, [1, 1], "NOTSET")  # default values of attributes that older versions of pools do not have
 
 # Versions of ai.onnx with which these operators changed.
 _SLICE_BY_INPUTS, _PAD_BY_INPUTS, _RESIZE_BY_SIZES = 10, 11, 13
-
-_FIRST_ID = -1 << 40  # id of the first added node; nodes from functions have ids below 0 too, but above this one
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
@@ -43,8 +39,9 @@ class WithoutBlocks(NodePass):
         """The nodes without blocks; `draft` where there are none."""
         if not any(node.domain == BLOCKED for node in draft.nodes):
             return draft
-        plain = NchwcToNchw(draft)
-        return replace(draft, nodes=plain.nodes(), constant=plain.constant, fact=plain.fact)
+        added = Additions(draft)
+        nodes = NchwcToNchw(draft, added).nodes()
+        return replace(draft, nodes=nodes, constant=added.constant, fact=added.fact)
 
 
 class _KeptError(Exception):
@@ -59,32 +56,21 @@ class NchwcToNchw:
 
     Args:
         draft: nodes, some on blocks.
+        added: what is added to them.
     """
 
     draft: NodeList
+    added: Additions
     _next: dict[str, str] = field(default_factory=dict)  # {blocked value: another one of its island, or itself}
     _kept: list[str] = field(default_factory=list)  # one value of each island that has to stay
     _apart: set[str] = field(default_factory=set)  # blocked values that have blocks as an axis
-    _facts: dict[str, Fact] = field(default_factory=dict)  # facts that differ from those of inference
-    _arrays: dict[str, Any] = field(default_factory=dict)
-    _names: set[str] = field(default_factory=set)
-    _number: Iterator[int] = field(default_factory=lambda: count(1))
-
-    def constant(self, name: str) -> Any:
-        """The array of an initializer, or of its replacement."""
-        return self._arrays[name] if name in self._arrays else self.draft.constant(name)
-
-    def fact(self, name: str) -> Fact:
-        """The fact of a value of the model, or of one that this pass adds."""
-        return self._facts.get(name) or self.draft.fact(name)
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes; those on blocks are replaced where that is possible."""
-        self._names.update(name for node in self.draft.nodes for name in (*node.inputs, *node.outputs))
         plain = [self._plain(node) for node in self.draft.nodes]
         blocked = set(map(self._island, self._kept))
-        for name in [name for name in self._facts if name in self._next and self._island(name) in blocked]:
-            del self._facts[name]
+        for name in [name for name in self.added.facts if name in self._next and self._island(name) in blocked]:
+            del self.added.facts[name]
         nodes: list[NodeView] = []
         for node, new in zip(self.draft.nodes, plain, strict=True):
             first = next((name for name in (*node.outputs, *node.inputs) if name in self._next), None)
@@ -97,11 +83,11 @@ class NchwcToNchw:
         try:
             if node.domain == BLOCKED:
                 nodes = self._without_blocks(node)
-            elif not self._next.keys().isdisjoint(self.draft.reads(node)):
+            elif not self._next.keys().isdisjoint(self.draft.scope.reads(node)):
                 nodes = self._among_blocks(node)
         except _KeptError:
             stays = True
-        names = [name for name in (*self.draft.reads(node), *node.outputs) if name in self._next]
+        names = [name for name in (*self.draft.scope.reads(node), *node.outputs) if name in self._next]
         for name in names[1:]:
             self._next[self._island(name)] = self._island(names[0])
         if names and (stays or not {*names}.isdisjoint(self.draft.seen)):
@@ -122,18 +108,14 @@ class NchwcToNchw:
         if node.op_type == "ReorderOutput":
             return self._reordered(node)
         self._block(node)
-        first = node.inputs[0]
         if node.op_type == "ReorderInput":
             return self._filled(node)
         if node.op_type == "Conv":
             return [self._convolution(node)]
-        if first not in self._next:
+        is_pool = find_traits(BLOCKED, node.op_type).category == "pooling"
+        if node.inputs[0] not in self._next or not (is_pool or node.op_type == "Upsample"):
             raise _KeptError
-        if node.op_type == "Upsample":
-            return [self._enlarged(node)]
-        if find_traits(BLOCKED, node.op_type).category == "pooling":
-            return [self._as(node, node.op_type, dict(node.attributes))]
-        raise _KeptError
+        return [self._as(node, node.op_type, dict(node.attributes)) if is_pool else self._enlarged(node)]
 
     def _filled(self, node: NodeView) -> list[NodeView]:
         """A plain image, its channels filled up to whole blocks."""
@@ -145,22 +127,19 @@ class NchwcToNchw:
         missing = -channels % self._size()
         if not missing:
             return [image]
-        between = (self._name(f"{first} to fill"),)
-        self._note_part(between[0], first, -1 if last else 1, channels)
-        image = replace(image, id=_FIRST_ID - next(self._number), outputs=between)
+        image = self._before(image, "to fill", -1 if last else 1, channels)
         pads = [0, 0, 0, 0, 0, missing, 0, 0]
         if self.draft.opset < _PAD_BY_INPUTS:
-            return [image, self._as(node, "Pad", {"pads": pads}, between)]
-        return [image, self._as(node, "Pad", inputs=(*between, self._new(f"{first} pads", np.array(pads))))]
+            return [image, self._as(node, "Pad", {"pads": pads}, image.outputs)]
+        return [image, self._as(node, "Pad", inputs=(*image.outputs, self._new(f"{first} pads", np.array(pads))))]
 
     def _enlarged(self, node: NodeView) -> NodeView:
         """A Resize; before there was one, an Upsample."""
         if self.draft.opset < _RESIZE_BY_SIZES:
             raise _KeptError
-        attributes_of_node, place = node.attributes, "asymmetric"
-        mode, factors = attributes_of_node.get("mode", "nearest"), np.array(attributes_of_node["scales"], np.float32)
-        if mode != "nearest":
-            place = attributes_of_node.get("coordinate_transformation_mode", place)
+        mode, factors = node.attributes.get("mode", "nearest"), np.array(node.attributes["scales"], np.float32)
+        places = node.attributes if mode != "nearest" else {}
+        place = places.get("coordinate_transformation_mode", "asymmetric")
         attributes = {"mode": mode, "coordinate_transformation_mode": place, "nearest_mode": "floor"}
         scales = self._new(f"{node.inputs[0]} scales", factors)
         return self._as(node, "Resize", attributes, (node.inputs[0], "", scales))
@@ -190,10 +169,8 @@ class NchwcToNchw:
         part = self._first_channels(node, source, kept_channels)
         if not last:
             return [part]
-        between = (self._name(f"{source} in part"),)
-        self._note_part(between[0], source, 1, kept_channels)
-        part = replace(part, id=_FIRST_ID - next(self._number), outputs=between)
-        return [part, replace(self._turned(node, _CHANNELS_LAST), inputs=between)]
+        part = self._before(part, "in part", 1, kept_channels)
+        return [part, replace(self._turned(node, _CHANNELS_LAST), inputs=part.outputs)]
 
     def _first_channels(self, node: NodeView, source: str, count: int) -> NodeView:
         places = {"starts": 0, "ends": count, "axes": 1}
@@ -211,11 +188,10 @@ class NchwcToNchw:
         if not node.domain and node.op_type == "Reshape" and values == inputs[:1]:
             return [self._reshaped(node)]
         apart = not self._apart.isdisjoint(values)
+        numbers = all(np.size(self.draft.constant(name)) == 1 for name in inputs if name not in values)
+        same = find_traits(node.domain, node.op_type).blockwise and numbers and self._alike(values, apart)
         if not node.domain and node.op_type == "Concat":
             same = not apart and node.attributes.get("axis") == 1 and len(values) == len(inputs)
-        else:
-            numbers = all(np.size(self.draft.constant(name)) == 1 for name in inputs if name not in values)
-            same = find_traits(node.domain, node.op_type).blockwise and numbers and self._alike(values, apart)
         if not same:
             raise _KeptError
         self._block(node)
@@ -236,11 +212,10 @@ class NchwcToNchw:
         source, shape = node.inputs[0], self.draft.constant(node.inputs[1]).tolist()
         apart = source in self._apart
         channels = None if apart else self._channels(source, 1)
-        if apart:
-            known = len(shape) == 4 and [shape[0], *shape[2:]] == [0, 0, 0]
-        else:
-            known = channels is not None and shape == [0, -1, 0, 0, self._size()]
-        if not known or node.attributes.get("allowzero", 0):
+        plain = len(shape) == 4 and [shape[0], *shape[2:]] == [0, 0, 0]
+        if not (
+            plain if apart else channels is not None and shape == [0, -1, 0, 0, self._size()]
+        ) or node.attributes.get("allowzero", 0):
             raise _KeptError
         self._block(node)
         if not apart:
@@ -254,11 +229,11 @@ class NchwcToNchw:
         if not isinstance(fact, TensorFact) or fact.shape is None or len(fact.shape) != 5:
             raise _KeptError
         n, blocks, h, w, size = fact.shape
-        self._facts[name] = TensorFact(fact.elem_type, (n, blocks * size, h, w))
+        self.added.facts[name] = TensorFact(fact.elem_type, (n, blocks * size, h, w))
 
     def _size(self) -> int:
         """Channels of a block."""
-        return self.draft.block() or cast("int", nchwc().block_size())
+        return self.draft.scope.compiler.block or cast("int", nchwc().block_size())
 
     def _as(
         self,
@@ -272,7 +247,7 @@ class NchwcToNchw:
         settings = attributes or {}
         if schema is None or any(settings[name] not in _NOTHING for name in settings if name not in schema.attributes):
             raise _KeptError
-        known = Fixed((name, settings[name]) for name in settings if name in schema.attributes)
+        known = Fixed({name: settings[name] for name in settings if name in schema.attributes})
         return replace(
             node, op_type=op_type, domain="", since_version=schema.since_version,
             inputs=node.inputs if inputs is None else inputs, attributes=cast("SnapshotAttributes", known),
@@ -289,24 +264,17 @@ class NchwcToNchw:
         size = dims[axis]
         return size if isinstance(size, int) else None
 
-    def _note_part(self, name: str, source: str, axis: int, channels: int) -> None:
-        """Note the fact of a new value: the shape of `source` with `channels` channels."""
-        fact = self.draft.fact(source)
+    def _before(self, node: NodeView, word: str, axis: int, channels: int) -> NodeView:
+        """A node whose result, the first input with so many channels, another one reads in its place."""
+        source = node.inputs[0]
+        name, fact = self.added.name(f"{source} {word}"), self.draft.fact(source)
         assert isinstance(fact, TensorFact)
         dims = [dim for position, dim in enumerate(fact.shape or ()) if position != axis % 4]
-        self._facts[name] = TensorFact(fact.elem_type, (dims[0], channels, *dims[1:]))
+        self.added.facts[name] = TensorFact(fact.elem_type, (dims[0], channels, *dims[1:]))
+        return replace(node, id=next(self.added.ids), outputs=(name,))
 
     def _new(self, name: str, array: Any) -> str:
-        name = self._name(name)
-        self._arrays[name] = array
-        return name
-
-    def _name(self, stem: str) -> str:
-        """A name that no value has."""
-        name = stem
-        while name in self._names or self.draft.constant(name) is not None or name in self.draft.seen:
-            name = f"{stem} {next(self._number)}"
-        self._names.add(name)
+        self.added.arrays[name := self.added.name(name)] = array
         return name
 
 
@@ -314,13 +282,3 @@ class NchwcToNchw:
 def nchwc() -> Any:
     """NumPy's kernels for blocks, imported only for models that need them."""
     return importlib.import_module("onnxlab.ops.nchwc.images")
-
-
-class Fixed(dict[str, Any]):
-    """Attributes of an added node, which is in no model."""
-
-    bodies = ()
-
-    def proto(self, name: str) -> onnx.AttributeProto:
-        """The message of an attribute."""
-        return onnx.helper.make_attribute(name, self[name])

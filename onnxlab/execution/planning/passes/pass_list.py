@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, count
 from typing import Any
 
 from onnxlab.execution.planning import passes
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.shapes import Fact
+
+_FIRST_ID = -1 << 40  # above the ids of added nodes; nodes from functions have ids below 0 too, but above this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +27,16 @@ class NodeList:
         seen: names that are fed or asked for: their values have to stay the same.
         constant: gives an initializer's array by its name, None for other names.
         fact: gives what is known of a value by its name.
-        reads: gives the names that a node reads, in its bodies too.
         opset: version of ai.onnx of the nodes.
-        block: gives the channels of a block of images in blocks; 0 where that is not known.
+        scope: the compiler's own knowledge of the graph, body or function that the nodes are in.
     """
 
     nodes: tuple[NodeView, ...]
     seen: Collection[str]
     constant: Callable[[str], Any]
     fact: Callable[[str], Fact]
-    reads: Callable[[NodeView], Iterable[str]]
     opset: int
-    block: Callable[[], int]
+    scope: Any
 
 
 class NodePass(ABC):
@@ -50,6 +51,37 @@ class NodePass(ABC):
     @abstractmethod
     def run(self, draft: NodeList) -> NodeList:
         """The nodes with which a run makes the same values, and the facts of these; `draft` where no node changes."""
+
+
+class Additions:
+    """Values and nodes that a pass adds.
+
+    Attributes:
+        ids: those that no node has, one after the other.
+        arrays, facts: of the added constants and values, and facts of others that changed.
+    """
+
+    def __init__(self, draft: NodeList) -> None:
+        self._draft = draft
+        self._taken = {*draft.scope.ids}.union(*([*draft.scope.reads(node), *node.outputs] for node in draft.nodes))
+        self.ids = count(min(_FIRST_ID, *(node.id for node in draft.nodes)) - 1, -1)
+        self.arrays: dict[str, Any] = {}
+        self.facts: dict[str, Fact] = {}
+
+    def name(self, stem: str) -> str:
+        """A name that no value has: the stem, with a number where it is taken."""
+        numbered = (f"{stem} {number}" for number in count(1))
+        name = next(name for name in chain([stem], numbered) if name not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def constant(self, name: str) -> Any:
+        """The array of an initializer, an added one too; None for any other name."""
+        return self.arrays[name] if name in self.arrays else self._draft.constant(name)
+
+    def fact(self, name: str) -> Fact:
+        """The fact of a value of the model, or of an added one."""
+        return self.facts.get(name) or self._draft.fact(name)
 
 
 @cache
