@@ -318,18 +318,19 @@ class ValueStore:
             arrays = {**values, **state.arrays}
             self._state = replace(state, arrays=arrays, held=held)
 
-    def merge(self, version: int, began: StoreState, new: StoreState) -> bool:
+    def merge(self, version: int, began: StoreState, new: StoreState, is_drawn: bool = False) -> bool:
         """Take over the values of a run, unless the model or the state changed since it began; tells whether it did.
 
         Args:
             version: of the graph when the run began.
+            is_drawn: whether the run drew other random numbers than the last one, whose values then no longer hold.
         """
         if not began.arrays:
             about_to_hold(new.held)
         with self._graph.lock, self._lock:
             is_same = self._noted is None and not self._marks and self._state is began
             if is_same and version == self._graph.version:
-                self._state = new
+                self._state, self._recent = new, None if is_drawn else self._recent
             return self._state is new
 
     def clear(self) -> None:

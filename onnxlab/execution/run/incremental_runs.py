@@ -54,7 +54,7 @@ class IncrementalRunner:
         missing = tuple([name for name in names if not is_known(name)])
         values = self._computed(compiler, {name: known[ids[name]] for name in begins}, between, missing, call)
         by_id = {ids[name]: values.get(name) for name in between}
-        self._store.merge(compiler.version, state, state.after(fed, by_id, stale, self._store.budget))
+        self._store.merge(compiler.version, state, state.after(fed, by_id, stale, self._store.budget), bool(drawn))
         return {name: copied(values[name] if name in values else known[ids[name]]) for name in names if copies}
 
     def _computed(

@@ -81,3 +81,16 @@ def test_a_selection_with_a_seed_reads_random_values_of_the_last_run() -> None:
     assert not np.array_equal(first["s"], other["s"])
     np.testing.assert_array_equal(other["y"], before + other["s"])
     np.testing.assert_array_equal(run.value("r"), before)
+
+
+@pytest.mark.parametrize("nodes", [False, True])
+def test_looks_after_another_seed_are_of_its_numbers(nodes: bool) -> None:
+    """Seen: what only looks ask for was computed from the random values of the run before."""
+    run = runner("g (float[9] x) => (float[9] y) { r = RandomNormalLike (x) y = Add (x, r) z = Exp (r) }")
+    By(run, [Eager(), "numpy"]).run({"x": np.ones(9, np.float32)}, keep="border")
+    run.value("y")
+    if nodes:
+        run.run_nodes([node(run, "r")], seed=1)
+    else:
+        run.run(None, seed=1)
+    np.testing.assert_allclose(run.value("z"), np.exp(run.value("r")), rtol=1e-6)
