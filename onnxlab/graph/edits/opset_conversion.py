@@ -57,7 +57,9 @@ def convert_opset(
     before, changed, reached = set(graph.nodes), set[int](), 0
     with graph.edit() as edit:
         for stop in [*_stops(graph, roots, declaration, version), version]:
-            old = {root.id: imported for root in roots if (imported := graph.opset_version("", root)) is not None}
+            imports = {root.id: graph.opset_version("", root) for root in roots}
+            # operators of versions that no schema is of are those of the newest
+            old = {root: min(imported, newest) for root, imported in imports.items() if imported is not None}
             if stop != version:
                 old = {root: imported for root, imported in old.items() if imported > stop}
             work = _Conversion(graph, declaration, known or (lambda _: None), stop)
@@ -65,7 +67,7 @@ def convert_opset(
             if refused:
                 raise EditError(_refusal(refused, version, reached))
             for root in roots:
-                if old.get(root.id, stop) != stop:
+                if root.id in old and imports[root.id] != stop:
                     import_opset(graph, edit, "", stop, root)
             changed.update(node.id for node, nodes in plan if _replace(graph, node, nodes))
             reached = stop
@@ -87,13 +89,14 @@ def _refusal(refused: list[str], version: int, reached: int) -> str:
 
 def _stops(graph: ModelGraph, roots: Iterable[Scope], declaration: Declaration, version: int) -> list[int]:
     """Versions to stop at on the way down: where a node is written out with bodies, whose nodes then have a turn."""
-    old = {root.id: graph.opset_version("", root) for root in roots}
+    newest = schemas.latest_opset("")
+    imports = {root.id: graph.opset_version("", root) for root in roots}
     stops: set[int] = set()
     for node in graph.nodes.values():
-        current = old.get(graph.root(graph.scopes[node.scope]).id)
+        current = imports.get(graph.root(graph.scopes[node.scope]).id)
         if current is None or current <= version or node.domain:
             continue
-        first = current
+        current = first = min(current, newest)
         while schemas.find("", node.op_type, first) is not None:
             first = since(node.proto, first) - 1
         if version > first or first >= current:

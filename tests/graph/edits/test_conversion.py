@@ -354,38 +354,3 @@ def test_integer_constants_of_old_versions_are_initializers(ways: tuple[int, ...
         np.testing.assert_array_equal(result, before)
     model.undo(to=0)
     assert model.to_bytes() == Model(onnx.parser.parse_model(INTEGERS)).to_bytes()
-
-
-WHOLE = onnx.TensorProto(data_type=onnx.TensorProto.INT64, dims=[1], raw_data=(1).to_bytes(8, "little"))
-TOO_MANY = onnx.TensorProto(data_type=onnx.TensorProto.INT64, dims=[3], raw_data=bytes(24))
-TOO_SHORT = onnx.TensorProto(data_type=onnx.TensorProto.INT64, dims=[2], raw_data=bytes(8))
-ELSEWHERE = onnx.TensorProto(data_type=onnx.TensorProto.INT64, dims=[1], data_location=onnx.TensorProto.EXTERNAL)
-
-
-@pytest.mark.parametrize(
-    ("operator", "second", "ways", "says"),
-    [
-        ("Squeeze", TOO_SHORT, (13, 11), "Squeeze"),  # an initializer of another size than it says
-        ("Squeeze", ELSEWHERE, (13, 1), "cannot be read"),  # as a Constant, without a file
-        ("TopK", TOO_MANY, (10, 9), "TopK"),  # three numbers for one
-        ("SequenceMap", WHOLE, (17, 13), "SequenceMap"),  # without a body
-    ],
-)
-def test_a_conversion_of_damaged_nodes_is_refused(
-    operator: str, second: onnx.TensorProto, ways: tuple[int, int], says: str
-) -> None:
-    old, new = ways
-    model = onnx.ModelProto(ir_version=8, opset_import=[onnx.OperatorSetIdProto(version=old)])
-    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, 1])
-    model.graph.input.append(x)
-    if second is ELSEWHERE:
-        constant = model.graph.node.add(op_type="Constant", output=["k"])
-        constant.attribute.add(name="value", type="TENSOR").t.CopyFrom(second)
-    else:
-        model.graph.initializer.add(name="k").MergeFrom(second)
-    model.graph.node.add(op_type=operator, input=["x", "k"], output=["y"], name="node")
-    edited = Model(model)
-    before = edited.to_bytes()
-    with pytest.raises(EditError, match=says):
-        edited.convert_opset(new)
-    assert edited.to_bytes() == before
