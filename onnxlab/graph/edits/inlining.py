@@ -1,5 +1,9 @@
 """Replace calls of functions by what the functions do."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+
 import onnx
 
 from onnxlab.errors import EditError
@@ -11,6 +15,9 @@ from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
+
+MOST_NODES = 1_000_000
+"""Most nodes that calls become: functions that each call another one twice double them at each level."""
 
 
 @recorded
@@ -25,25 +32,21 @@ def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> li
 
     Raises:
         EditError: the node calls no function of the model, or the function uses operators with another meaning at the
-            opset version that the scope of the call imports, or with `nested` a function calls itself.
+            opset version that the scope of the call imports; with `nested`, a function calls itself, or more than
+            `MOST_NODES` nodes would come.
     """
     called = graph.index.functions.get(function_key(node.proto))
     if called is None:
         raise EditError(f"{graph.label(node)} ({node.op_type}) calls no function of this model")
-    added = []
+    if nested:
+        _refuse_many(_expanded(graph, [called], in_bodies=False))
+    added: list[NodeRecord] = []
     with graph.edit():
-        waiting = [(node, {called})]
+        waiting = [node]
         while waiting:
-            call, around = waiting.pop()
-            for inner in _inline(graph, call):
-                function = graph.index.functions.get(function_key(inner.proto)) if nested else None
-                if function is None:
-                    added.append(inner)
-                    continue
-                if function in around:
-                    path = graph.scope_path(graph.scopes[function])
-                    raise EditError(f"{path} calls itself, so it cannot be inlined with what it calls")
-                waiting.append((inner, {*around, function}))
+            for inner in _inline(graph, waiting.pop()):
+                calls = nested and function_key(inner.proto) in graph.index.functions
+                (waiting if calls else added).append(inner)
     return added
 
 
@@ -56,6 +59,7 @@ def inline_function(graph: ModelGraph, function: Scope) -> int:
         calls = [node for node in graph.nodes.values() if function_key(node.proto) == key]
         if any(graph.root(graph.scopes[node.scope]) is function for node in calls):
             raise EditError(f"{function.name} calls itself, so it cannot be inlined")
+        _refuse_many(len(calls) * len(function.node_ids))
         for node in calls:
             if node.id in graph.nodes:  # else it stood in a body of another call, which is no operator's
                 _inline(graph, node)
@@ -68,12 +72,11 @@ def inline_function(graph: ModelGraph, function: Scope) -> int:
 def inline_functions(graph: ModelGraph) -> int:
     """Replace every call of every function, nested ones too, and remove the functions, as one step."""
     count = 0
+    _refuse_many(_expanded(graph, [graph.main.id, *graph.index.function_ids], in_bodies=True))
     with graph.edit():
         while graph.index.function_ids:
             callers = _callers(graph)
-            leaf = next((scope for scope in graph.index.function_ids if scope not in callers), None)
-            if leaf is None:
-                raise EditError("the functions of this model call each other in a circle, so they cannot be inlined")
+            leaf = next(scope for scope in graph.index.function_ids if scope not in callers)
             count += inline_function(graph, graph.scopes[leaf])
     return count
 
@@ -86,6 +89,43 @@ def _callers(graph: ModelGraph) -> set[int]:
         if function_key(node.proto) in graph.index.functions
         and (root := graph.root(graph.scopes[node.scope])).is_function
     }
+
+
+def _expanded(graph: ModelGraph, roots: Iterable[int], in_bodies: bool) -> int:
+    """The nodes that the largest of some functions and graphs has once the calls inside are replaced.
+
+    Args:
+        in_bodies: whether calls in bodies are replaced too.
+
+    Raises:
+        EditError: a function calls itself.
+    """
+    sizes, calls = Counter[int](), defaultdict[int, Counter[int]](Counter)
+    for node in graph.nodes.values():
+        root = graph.root(graph.scopes[node.scope]).id
+        function = graph.index.functions.get(function_key(node.proto)) if in_bodies or node.scope == root else None
+        if function is None:
+            sizes[root] += 1
+        else:
+            calls[root][function] += 1
+    pending, order, reached = [*roots], TopologicalSorter[int](), set[int]()
+    while pending:
+        if (root := pending.pop()) not in reached:
+            reached.add(root)
+            order.add(root, *calls[root])
+            pending += calls[root]
+    try:
+        for root in order.static_order():
+            sizes[root] += sum(count * sizes[function] for function, count in calls[root].items())
+    except CycleError as error:
+        path = graph.scope_path(graph.scopes[next((root for root in roots if root in error.args[1]), error.args[1][0])])
+        raise EditError(f"{path} calls itself, so it cannot be inlined with what it calls") from None
+    return max(sizes[root] for root in reached)
+
+
+def _refuse_many(count: int) -> None:
+    if count > MOST_NODES:
+        raise EditError(f"the calls would become {count:,} nodes, more than {MOST_NODES:,}: inline some functions only")
 
 
 def _inline(graph: ModelGraph, node: NodeRecord) -> list[NodeRecord]:
@@ -103,7 +143,7 @@ def _inline(graph: ModelGraph, node: NodeRecord) -> list[NodeRecord]:
     protos = [renaming.node(inner) for inner in function.node] + extra
     infos = [renaming.info(info) for info in function.value_info if names.get(info.name)]
     graph.apply(RemoveNode(node.id))
-    added = []
+    added: list[NodeRecord] = []
     for number, proto in enumerate(protos):
         if proto.name:
             proto.name = fresh.node(f"{label}/{proto.name}")

@@ -146,3 +146,20 @@ def test_a_circle_of_functions_is_not_inlined_without_end(length: int) -> None:
         model.inline("call", nested=True)
     assert model.to_bytes() == before
     assert model.inline("call") == 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"call": "call", "nested": True}])
+def test_functions_that_double_at_each_level_are_not_inlined_without_end(arguments: dict[str, Any]) -> None:
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
+    functions = [helper.make_function("local", "F0", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], opsets)]
+    for level in range(40):
+        twice = [helper.make_node(f"F{level}", [p], [q], domain="local") for p, q in ("ab", "bc")]
+        functions.append(helper.make_function("local", f"F{level + 1}", ["a"], ["c"], twice, opsets))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("F40", ["x"], ["y"], "call", domain="local")], "g", [x], [y])
+    model = Model(helper.make_model(graph, functions=functions, opset_imports=opsets))
+    before = model.to_bytes()
+    with pytest.raises(EditError, match="would become 1,099,511,627,776 nodes"):
+        model.inline(**arguments)
+    assert model.to_bytes() == before
+    assert model.inline("call") == 1
