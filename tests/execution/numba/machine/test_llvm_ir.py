@@ -18,6 +18,8 @@ KERNEL = "clear"
 FEW = """
 compilation.IR_FOLDER = __import__("pathlib").Path(sys.argv[2])
 records.MODULES = {"quad_dot": "dot_u8s8"}
+if family.name == "portable":  # LLVM called functions there that no process has
+    records.MODULES["elementwise"] = "elementwise"
 llvm_ir.write(family.name)
 """
 
@@ -92,7 +94,9 @@ def test_ir_suits_every_processor_of_a_family(family, tmp_path):
     command = [sys.executable, "-c", script.HOST + FEW, family, str(tmp_path)]
     subprocess.run(command, env=script.environment(HOSTS[family]), check=True)
     with zipfile.ZipFile(tmp_path / f"{family}.zip") as archive:
-        ir = archive.read(next(name for name in archive.namelist() if name.startswith("quad_dot"))).decode()
+        texts = {name.partition("-")[0]: archive.read(name).decode() for name in archive.namelist()}
+    ir = texts["quad_dot"]
+    assert all("x half>" not in text for text in texts.values())
     assert ("vpdpbusd" in ir) == HOSTS[family].vnni
     assert ("llvm.x86" in ir) == (family != "portable")
     assert "target-cpu" not in ir

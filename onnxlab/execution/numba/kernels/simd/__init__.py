@@ -1,6 +1,8 @@
 """Vectors of float32 and of narrow integers as Numba types: what kernels are written in.
 
 Files:
+    half_floats      float16 to float32 and back: by instructions where the processor has them, else by arithmetic on
+                     their bits.
     lanes            Vectors of float32 as a Numba type, and their arithmetic: what kernels are written in.
     memory           Memory of kernels by address: vectors and numbers to and from it, counters that threads share,
                      calls by address.

@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from onnxlab.execution.numba.kernels.simd.half_floats import narrowed, widened
 from onnxlab.execution.numba.machine.host import host
 
 WIDTH = host().lanes
@@ -244,7 +245,7 @@ smallest = _reduction("smallest", "fmin", None)
 @declared(lanes, lanes)
 def to_half(builder: Any, value: Any) -> Any:
     """Rounded to what float16 holds."""
-    return builder.fpext(builder.fptrunc(value, ir.VectorType(ir.HalfType(), WIDTH)), VECTOR)
+    return widened(builder, narrowed(builder, value))
 
 
 @declared(lanes, lanes)

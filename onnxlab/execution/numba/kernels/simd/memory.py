@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
+from onnxlab.execution.numba.kernels.simd.half_floats import narrowed, widened
 from onnxlab.execution.numba.kernels.simd.lanes import (
     INTEGERS,
     MASKS,
@@ -19,7 +20,7 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     pointer,
 )
 
-_F32, _I8, _I32, _I64 = ir.FloatType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_F32, _I8, _I16, _I32, _I64 = ir.FloatType(), ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _i64, _f32 = types.int64, types.float32
 
 
@@ -171,15 +172,15 @@ def call_kernel(builder: Any, kernel: Any, record: Any, unit: Any, scratch: Any)
 @declared(lanes, _i64)
 def load_half(builder: Any, address: Any) -> Any:
     """float16 in memory, widened."""
-    kind = ir.VectorType(ir.HalfType(), WIDTH)
-    return builder.fpext(builder.load(pointer(builder, address, kind), align=2), VECTOR)
+    kind = ir.VectorType(_I16, WIDTH)
+    return widened(builder, builder.load(pointer(builder, address, kind), align=2))
 
 
 @declared(types.void, _i64, lanes)
 def store_half(builder: Any, address: Any, value: Any) -> None:
     """Store a vector as float16, rounded."""
-    kind = ir.VectorType(ir.HalfType(), WIDTH)
-    builder.store(builder.fptrunc(value, kind), pointer(builder, address, kind), align=2)
+    bits = narrowed(builder, value)
+    builder.store(bits, pointer(builder, address, bits.type), align=2)
 
 
 @declared(lanes, _i64)
