@@ -19,7 +19,7 @@ from onnxlab.threads import thread_time
 Progress = Callable[[int, int, str], None]
 """progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
 
-QUICK = 20e-3
+QUICK = 50e-3
 """Seconds that a run may take for the next one to be in the caller's thread: a worker costs 0.2 ms, and up to a tenth
 of the time of kernels, since the cache of another core is cold.
 
@@ -70,8 +70,7 @@ class Call:
                 program.notes[PACE] = nbytes, thread_time() - began
             return outputs
 
-        results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)
-        return results
+        return self._made(work, seconds if nbytes <= 2 * fed else 1.0)  # type: ignore[no-any-return]
 
     def part(self, work: Callable[[], None], steps: int, expected: float) -> None:
         """Do the work of `steps` steps, which is expected to take `expected` seconds."""

@@ -33,7 +33,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.compiler import FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
-from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
+from onnxlab.execution.program.call import PACE, Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_errors import describe
@@ -51,6 +51,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 
 _OTHERS = 8
+_UNSTOPPED = 20e-3  # seconds of a run that looks at no stop flag
 
 
 class Runner:
@@ -205,15 +206,14 @@ class Runner:
             specialized = None if key is None else owner.specialized.get(key)
         except TypeError:  # not names: the error is raised where they are looked up
             return None
-        if specialized is None or specialized.seconds > QUICK:
+        if specialized is None or specialized.seconds > _UNSTOPPED:
             return None
-        results: dict[str, Any]
         feeds = {name: array.copy() for name, array in feeds.items()} if keep else feeds  # kept values may be views
         results, border = specialized.run(feeds, bool(keep))
         if keep:
             program, seconds = specialized.program, specialized.seconds
             note_short(self.store, compiler, program, [*feeds.values()], border, results, seconds)
-        return results
+        return results  # type: ignore[no-any-return]
 
     def _requested(
         self, owner: Programs, feeds: Mapping[str, Any] | None, outputs: Sequence[str] | None, keep: Keep,

@@ -55,23 +55,24 @@ def _rows_of(vectors: int) -> Any:
     def rows_of(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
                 first, last):  # fmt: skip
         panel = taps * length * _PANEL
-        ahead, tiles = w + panel, (last - first + ROWS - 1) // ROWS
-        pace = STRETCH // tiles
-        row = first
+        ahead, row, rows = w + panel, first, last - first
         while row < last:
             o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
             left = last - row
             if left > 2 * HALF_ROWS or HALF_ROWS < left <= ROWS:
+                pace = STRETCH * ROWS // rows
                 full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
                 row += ROWS
+                ahead += panel * ROWS // rows
             elif left > 1:
+                pace = STRETCH * HALF_ROWS // rows
                 half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
                 row += HALF_ROWS
+                ahead += panel * HALF_ROWS // rows
             else:
                 single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead,
-                       pace)  # fmt: skip
+                       STRETCH // rows)  # fmt: skip
                 row += 1
-            ahead += panel // tiles
 
     return rows_of
 

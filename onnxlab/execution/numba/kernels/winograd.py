@@ -2,14 +2,15 @@
 
 The input transform turns each 6×6 patch of the image (4×4 outputs and what their windows need around them) into 36
 planes [tiles, channels]; `gemm` multiplies each with its plane of transformed weights; the output transform turns the
-36 results of a tile into 4×4 pixels, adds bias and residual, and clamps. Channels are the lanes.
+36 results of a tile into 4×4 pixels, adds bias and residual, and clamps. Channels are the lanes. For small images,
+F(2×2, 3×3) does the same with patches of 4×4, 16 planes and 2×2 outputs.
 
 Where a tile holds a pixel that is not finite, or large beside the others, the planes get its pixels as they are
 instead, and the output transform does what a convolution says, tap by tap.
 
 A record: image (x of the input, y of the output transform) with its strides and size, planes with their stride,
 tiles, padding, and what is done to results; a byte for each such wild tile, the planes with their pixels, their
-channels, the weights [taps, channels, columns], and the size of what is made.
+channels, the weights [taps, channels, columns], the size of what is made, and the edge of a patch.
 """
 
 from __future__ import annotations
@@ -40,10 +41,16 @@ f = np.float32
 
 
 @helper
-def _forward(source, step, target, stride, count):
-    """Bᵀ times six vectors, `step` bytes apart, to six others."""
-    a, b, c = load(source), load(source + step), load(source + 2 * step)
-    d, e, g = load(source + 3 * step), load(source + 4 * step), load(source + 5 * step)
+def _forward(edge, source, step, target, stride, count):
+    """Bᵀ times six vectors, `step` bytes apart, to six others; or times four."""
+    a, b, c, d = load(source), load(source + step), load(source + 2 * step), load(source + 3 * step)
+    if edge == 4:
+        put(target, a - c, count)
+        put(target + stride, b + c, count)
+        put(target + 2 * stride, c - b, count)
+        put(target + 3 * stride, b - d, count)
+        return
+    e, g = load(source + 4 * step), load(source + 5 * step)
     four, five, two = splat(f(4.0)), splat(f(5.0)), splat(f(2.0))
     even, odd = e - four * c, d - four * b
     wide, narrow = e - c, two * (d - b)
@@ -57,9 +64,10 @@ def _forward(source, step, target, stride, count):
 
 @helper
 def _pixel(record, base, top, left, place, channel, count):
-    """A vector of one of the 36 pixels of a tile; zeros around the image."""
-    i = place // 6
-    y, x = top + i, left + place - i * 6
+    """A vector of one of the pixels of a patch; zeros around the image."""
+    edge = word(record, 31)
+    i = place // edge
+    y, x = top + i, left + place - i * edge
     value = splat(f(0.0))
     if y >= 0 and y < word(record, 6) and x >= 0 and x < word(record, 7):
         value = get(base + y * word(record, 10) + x * word(record, 11) + channel * 4, count)
@@ -69,22 +77,22 @@ def _pixel(record, base, top, left, place, channel, count):
 @helper
 def _is_wild(record, base, top, left, rest, sizes):
     """Whether some pixel of a tile is large beside all that some output reads; `sizes` is room for 36 numbers."""
-    channels = word(record, 5)
+    channels, edge = word(record, 5), word(record, 31)
     most = f(0.0)
-    for place in range(36):
+    for place in range(edge * edge):
         magnitude = splat(f(0.0))
         for channel in range(0, channels, WIDTH):
             magnitude = vmax(magnitude, vabs(_pixel(record, base, top, left, place, channel, channels - channel)))
         size = largest(magnitude)
         put_f32(sizes + place * 4, size)
         most = max(most, size)
-    down = min(4, word(record, 29) - rest // word(record, 9) * 4)
-    across = min(4, word(record, 30) - rest % word(record, 9) * 4)
+    down = min(edge - 2, word(record, 29) - rest // word(record, 9) * (edge - 2))
+    across = min(edge - 2, word(record, 30) - rest % word(record, 9) * (edge - 2))
     for i in range(down):
         for j in range(across):
             read = f(0.0)
             for tap in range(9):
-                read = max(read, get_f32(sizes + ((i + tap // 3) * 6 + j + tap % 3) * 4))
+                read = max(read, get_f32(sizes + ((i + tap // 3) * edge + j + tap % 3) * 4))
             if most > f(256.0) * read:
                 return True
     return False
@@ -94,7 +102,7 @@ def _is_wild(record, base, top, left, rest, sizes):
 def _keep_pixels(record, base, top, left, tile):
     """Give the planes the pixels of a tile as they are."""
     planes, plane_bytes, channels = word(record, 3), word(record, 4), word(record, 5)
-    for place in range(36):
+    for place in range(word(record, 31) * word(record, 31)):
         for channel in range(0, channels, WIDTH):
             count = channels - channel
             value = _pixel(record, base, top, left, place, channel, count)
@@ -103,18 +111,18 @@ def _keep_pixels(record, base, top, left, tile):
 
 @helper
 def _by_taps(record, tile, channel, count, target):
-    """The 4×4 outputs of a wild tile, each from what it reads alone."""
-    patches, patch_bytes, inner = word(record, 25), word(record, 26), word(record, 27)
+    """The outputs of a wild tile, each from what it reads alone."""
+    patches, patch_bytes, inner, edge = word(record, 25), word(record, 26), word(record, 27), word(record, 31)
     step = word(record, 5) * 4
-    for i in range(4):
-        for j in range(4):
+    for i in range(edge - 2):
+        for j in range(edge - 2):
             value = splat(f(0.0))
             for tap in range(9):
-                source = patches + ((i + tap // 3) * 6 + j + tap % 3) * patch_bytes + tile * inner * 4
+                source = patches + ((i + tap // 3) * edge + j + tap % 3) * patch_bytes + tile * inner * 4
                 weights = word(record, 28) + tap * inner * step + channel * 4
                 for c in range(inner):
                     value = fma(splat(get_f32(source + c * 4)), get(weights + c * step, count), value)
-            store(target + (i * 4 + j) * BYTES, value)
+            store(target + (i * (edge - 2) + j) * BYTES, value)
 
 
 @kernel
@@ -122,29 +130,31 @@ def winograd_input(record: Any, unit: Any, scratch: Any) -> None:
     """Transform one unit of input tiles, Bᵀ d B."""
     image, planes, plane_bytes, channels = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     height, width, tiles_down, tiles_across = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
-    first = unit * word(record, 15)
+    first, edge = unit * word(record, 15), word(record, 31)
+    turned = scratch + edge * edge * BYTES
     for tile in range(first, min(first + word(record, 15), word(record, 14))):
         number = tile // (tiles_down * tiles_across)
         rest = tile - number * tiles_down * tiles_across
-        top = rest // tiles_across * 4 - word(record, 12)
-        left = rest % tiles_across * 4 - word(record, 13)
+        top = rest // tiles_across * (edge - 2) - word(record, 12)
+        left = rest % tiles_across * (edge - 2) - word(record, 13)
         base = image + number * word(record, 16)
         squares = splat(f(0.0))
         for channel in range(0, channels, WIDTH):
             count = channels - channel
-            for i in range(6):
-                for j in range(6):
+            for i in range(edge):
+                for j in range(edge):
                     y, x = top + i, left + j
                     value = splat(f(0.0))
                     if y >= 0 and y < height and x >= 0 and x < width:
                         value = get(base + y * word(record, 10) + x * word(record, 11) + channel * 4, count)
                     squares = fma(value, value, squares)
-                    store(scratch + (i * 6 + j) * BYTES, value)
-            for j in range(6):
-                _forward(scratch + j * BYTES, 6 * BYTES, scratch + (36 + j) * BYTES, 6 * BYTES, WIDTH)
+                    store(scratch + (i * edge + j) * BYTES, value)
+            for j in range(edge):
+                _forward(edge, scratch + j * BYTES, edge * BYTES, turned + j * BYTES, edge * BYTES, WIDTH)
             target = planes + (tile * channels + channel) * 4
-            for i in range(6):
-                _forward(scratch + (36 + i * 6) * BYTES, BYTES, target + i * 6 * plane_bytes, plane_bytes, count)
+            for i in range(edge):
+                at = target + i * edge * plane_bytes
+                _forward(edge, turned + i * edge * BYTES, BYTES, at, plane_bytes, count)
         total, wild = sum_of(squares), False
         if not total < f(1 << 24) * f(1 + channels // 64):  # of ordinary activations it is less
             wild = not total < f(np.inf) or _is_wild(record, base, top, left, rest, scratch)
@@ -154,10 +164,14 @@ def winograd_input(record: Any, unit: Any, scratch: Any) -> None:
 
 
 @helper
-def _backward(source, step, target, stride):
-    """Aᵀ times six vectors to four."""
-    a, b, c = load(source), load(source + step), load(source + 2 * step)
-    d, e, g = load(source + 3 * step), load(source + 4 * step), load(source + 5 * step)
+def _backward(edge, source, step, target, stride):
+    """Aᵀ times six vectors to four, or four to two."""
+    a, b, c, d = load(source), load(source + step), load(source + 2 * step), load(source + 3 * step)
+    if edge == 4:
+        store(target, a + b + c)
+        store(target + stride, b - c - d)
+        return
+    e, g = load(source + 4 * step), load(source + 5 * step)
     even, odd, wide, narrow = b + c, b - c, d + e, d - e
     store(target, a + even + wide)
     store(target + stride, fma(splat(f(2.0)), narrow, odd))
@@ -172,11 +186,12 @@ def winograd_output(record: Any, unit: Any, scratch: Any) -> None:
     height, width, tiles_down, tiles_across = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
     bias, residual = word(record, 17), word(record, 18)
     low, high = splat(float_of_bits(word(record, 22))), splat(float_of_bits(word(record, 23)))
-    first = unit * word(record, 15)
+    first, edge = unit * word(record, 15), word(record, 31)
+    side, turned = edge - 2, scratch + edge * edge * BYTES
     for tile in range(first, min(first + word(record, 15), word(record, 14))):
         number = tile // (tiles_down * tiles_across)
         rest = tile - number * tiles_down * tiles_across
-        top, left = rest // tiles_across * 4, rest % tiles_across * 4
+        top, left = rest // tiles_across * side, rest % tiles_across * side
         base = image + number * word(record, 16)
         for channel in range(0, channels, WIDTH):
             count = channels - channel
@@ -184,18 +199,18 @@ def winograd_output(record: Any, unit: Any, scratch: Any) -> None:
             if get_u8(word(record, 24) + tile):
                 _by_taps(record, tile, channel, count, scratch)
             else:
-                for k in range(36):
+                for k in range(edge * edge):
                     store(scratch + k * BYTES, get(source + k * plane_bytes, count))
-                for j in range(6):
-                    _backward(scratch + j * BYTES, 6 * BYTES, scratch + (36 + j) * BYTES, 6 * BYTES)
-                for i in range(4):
-                    _backward(scratch + (36 + i * 6) * BYTES, BYTES, scratch + i * 4 * BYTES, BYTES)
+                for j in range(edge):
+                    _backward(edge, scratch + j * BYTES, edge * BYTES, turned + j * BYTES, edge * BYTES)
+                for i in range(side):
+                    _backward(edge, turned + i * edge * BYTES, BYTES, scratch + i * side * BYTES, BYTES)
             add = splat(f(0.0))
             if bias:
                 add = get(bias + channel * 4, count)
-            for i in range(min(4, height - top)):
-                for j in range(min(4, width - left)):
-                    value = load(scratch + (i * 4 + j) * BYTES) + add
+            for i in range(min(side, height - top)):
+                for j in range(min(side, width - left)):
+                    value = load(scratch + (i * side + j) * BYTES) + add
                     if residual:
                         where = residual + number * word(record, 19) + (top + i) * word(record, 20)
                         value = value + get(where + (left + j) * word(record, 21) + channel * 4, count)

@@ -91,7 +91,7 @@ _WINOGRAD = (
     "kernel", "units", "image", "planes", "plane_bytes", "channels", "height", "width", "tiles_down", "tiles_across",
     "row", "pixel", "top", "left", "tiles", "unit_tiles", "image_bytes", "bias", "residual", "residual_bytes",
     "residual_row", "residual_pixel", "low", "high", "wild", "patches", "patch_bytes", "inner", "taps", "made_height",
-    "made_width",
+    "made_width", "edge",
 )  # fmt: skip
 _ATTENTION = (
     "kernel", "units", "q", "q_offsets", "keys", "values", "y", "places", "mask", "mask_row", "rows", "total", "depth",

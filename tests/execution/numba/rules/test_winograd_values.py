@@ -26,10 +26,12 @@ def convolution(rng, channels, out_channels, size, pads, residual):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
 
 
-@pytest.fixture(params=[1 << 21, 1 << 12], ids=["whole", "bands"])
+@pytest.fixture(params=[(1 << 21, 4), (1 << 12, 4), (1 << 21, 2), (1 << 12, 2)], ids=str)
 def winograd(request, monkeypatch):
-    """Every convolution of 3×3 is done Winograd's way: at once, or in bands of four rows."""
-    monkeypatch.setattr(winograd_records, "_BAND", request.param)
+    """Every convolution of 3×3 is done Winograd's way: at once, or in bands of one row of tiles; of 4×4 or 2×2."""
+    band, side = request.param
+    monkeypatch.setattr(winograd_records, "_BAND", band)
+    monkeypatch.setattr(winograd_records, "side_of", lambda images, output: side)
     monkeypatch.setattr(conv, "suits", lambda window, *_: window.kernel == (3, 3))
 
 
@@ -82,7 +84,10 @@ def test_several_odd_pixels_in_a_batch(winograd):
     assert np.abs(np.nan_to_num(compiled) - np.nan_to_num(plain))[far].max() < 1e-3
 
 
-@pytest.mark.parametrize(("channels", "size", "gains"), [(64, 28, True), (64, 4, False), (8, 28, False)])
+_SIZES = [(64, 28, True), (160, 7, True), (64, 4, False), (8, 28, False)]
+
+
+@pytest.mark.parametrize(("channels", "size", "gains"), _SIZES)
 def test_small_images_and_few_channels_are_convolved_directly(channels, size, gains):
     model = convolution(np.random.default_rng(3), channels, channels, (size, size), [1, 1, 1, 1], False)
     both = Both(onnx.load_from_string(model))
