@@ -71,6 +71,21 @@ def remembered(make: Callable[..., T], *attributes: Any) -> T:
     return value
 
 
+def recalled(make: Callable[..., T], *attributes: Any) -> Callable[[], T]:
+    """A function that returns `remembered(make, *attributes)`, and asks again only where that was dropped."""
+    reference: Callable[[], T | None] = lambda: None  # noqa: E731
+
+    def value() -> T:
+        nonlocal reference
+        result = reference()
+        if result is None:
+            result = remembered(make, *attributes)
+            reference = weakref.ref(result)
+        return result
+
+    return value
+
+
 def _held(item: Any, key: Any) -> Any:
     """An attribute; for one that has weak references, a reference that drops the result with the attribute."""
     forget = _remembered.pop  # the method itself: when Python ends, the name means nothing any more

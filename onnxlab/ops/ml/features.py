@@ -75,6 +75,8 @@ def post_transform(scores: Array, name: str) -> Array:
 
 def features(x: Array) -> Array:
     """[N, F] of [N, F] or [F], as float32 unless double."""
+    if x.ndim == 2 and x.dtype == np.float32:  # the most frequent case
+        return x
     matrix = x.reshape(1, -1) if x.ndim < 2 else x.reshape(len(x), math.prod(x.shape[1:]))
     return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
 

@@ -117,14 +117,17 @@ class Forest:
         """`leaves` of a few nodes and rows: every node is compared, so that a step down is a single look-up."""
         go = compare(x.take(self._read, axis=1), self.values)
         following = np.where(go, self.true, self.false)
-        first = np.arange(0, following.size, len(self.modes))[:, None]
-        at = self.roots + first
-        if len(x) > 1:
-            following += first
-        flat = following.reshape(-1)
+        if len(x) == 1:
+            at, flat = self.roots[None], following[0]
+            for _ in range(self.depth):
+                at = flat.take(at)
+            return at
+        first = np.arange(0, following.size, len(self.modes))
+        following += first[:, None]
+        at, flat = self.roots[:, None] + first, following.reshape(-1)
         for _ in range(self.depth):
             at = flat.take(at)
-        return at - first
+        return (at - first).T
 
     def _member(self, at: Array, seen: Array) -> Array:
         matches = np.zeros(at.shape, bool)
@@ -134,15 +137,24 @@ class Forest:
 
     @cached_property
     def _voted_alike(self) -> Array | None:
-        """[targets] for which every leaf votes, where all vote for the same; else None."""
+        """[1, targets] for which every leaf votes, where all vote for the same; else None."""
         rows = self.voted[self.modes == LEAF]
-        return rows[0] if len(rows) and len(self.roots) and bool((rows == rows[0]).all()) else None
+        return rows[:1] if len(rows) and len(self.roots) and bool((rows == rows[0]).all()) else None
+
+    @cached_property
+    def is_voted(self) -> bool:
+        """Whether every leaf votes for every target."""
+        return self._voted_alike is not None and bool(self._voted_alike.all())
 
     def collect(self, ctx: RunContext, x: Array, aggregate: str) -> tuple[Array, Array]:
-        """(scores, whether any leaf voted), both [rows, targets]."""
-        scores = np.zeros((len(x), self.votes.shape[1]), np.result_type(self.votes, x))
-        voted = np.zeros(scores.shape, bool)
+        """(scores [rows, targets], whether any leaf voted, of each row or [1, targets] of all)."""
+        dtype = x.dtype if x.dtype == self.votes.dtype else np.result_type(self.votes, x)
         step = max(1, _ROWS // max(1, len(self.roots) * self.votes.shape[1]))
+        if aggregate == "SUM" and len(x) <= step and self._voted_alike is not None:
+            votes = self.votes.take(self.leaves(ctx, x).T, axis=0)  # added up tree by tree, all rows at once
+            return np.add.reduce(votes, axis=0, dtype=dtype), self._voted_alike
+        scores = np.zeros((len(x), self.votes.shape[1]), dtype)
+        voted = np.zeros(scores.shape, bool)
         for start in range(0, len(x), step):
             part = slice(start, start + step)
             leaves = self.leaves(ctx, x[part])

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import trees_flops
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.base.prepared_constants import recalled, remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import dims_text, like
 from onnxlab.ops.base.traits import OpTraits, traits
@@ -38,10 +38,8 @@ def first_of(*candidates: Any) -> Any:
     return next((item for item in candidates if item is not None), None)
 
 
-@kernel("TreeEnsembleRegressor", domain=DOMAIN, context=True)
+@kernel("TreeEnsembleRegressor", domain=DOMAIN, context=True, bound=True)
 def tree_ensemble_regressor(
-    ctx: RunContext,
-    x: Array,
     n_targets: int = 1,
     aggregate_function: str = "SUM",
     base_values: Sequence[float] | None = None,
@@ -63,9 +61,9 @@ def tree_ensemble_regressor(
     target_treeids: Sequence[int] = (),
     target_weights: Sequence[float] | None = None,
     target_weights_as_tensor: Array | None = None,
-) -> Array:
+) -> Callable[[RunContext, Array], Array]:
     """[N, targets]: what the leaves of all trees give, summed, averaged, smallest or largest."""
-    forest = remembered(
+    recall = recalled(
         grow,
         nodes_treeids,
         nodes_nodeids,
@@ -81,20 +79,24 @@ def tree_ensemble_regressor(
         first_of(target_weights_as_tensor, target_weights),
         n_targets,
     )
-    scores, voted = forest.collect(ctx, features(x), aggregate_function)
-    base = first_of(base_values_as_tensor, base_values)
-    if base is not None and len(base):  # a target without votes stays 0, as in ONNX Runtime
-        scores = np.where(voted, scores + np.asarray(base, scores.dtype), scores)
-    return _transformed(scores, post_transform).astype(np.float32)
+    base = np.asarray(first_of(base_values_as_tensor, base_values, ()))
+
+    def regress(ctx: RunContext, x: Array) -> Array:
+        forest = recall()
+        scores, voted = forest.collect(ctx, features(x), aggregate_function)
+        if base.size:  # a target without votes stays 0, as in ONNX Runtime
+            moved = scores + base.astype(scores.dtype)
+            scores = moved if forest.is_voted else np.where(voted, moved, scores)
+        return _transformed(scores, post_transform).astype(np.float32, copy=False)
+
+    return regress
 
 
 _transformed = post_transform
 
 
-@kernel("TreeEnsembleClassifier", domain=DOMAIN, context=True)
+@kernel("TreeEnsembleClassifier", domain=DOMAIN, context=True, bound=True)
 def tree_ensemble_classifier(
-    ctx: RunContext,
-    x: Array,
     base_values: Sequence[float] | None = None,
     base_values_as_tensor: Array | None = None,
     class_ids: Sequence[int] = (),
@@ -116,11 +118,11 @@ def tree_ensemble_classifier(
     nodes_values: Sequence[float] | None = None,
     nodes_values_as_tensor: Array | None = None,
     post_transform: str = "NONE",
-) -> tuple[Array, Array]:
+) -> Callable[[RunContext, Array], tuple[Array, Array]]:
     """(labels [N], scores [N, classes]): the class with the largest score; of two classes see `_binary`."""
     names = labels(classlabels_strings, classlabels_int64s)
     weights = first_of(class_weights_as_tensor, class_weights)
-    forest = remembered(
+    recall = recalled(
         grow,
         nodes_treeids,
         nodes_nodeids,
@@ -136,17 +138,24 @@ def tree_ensemble_classifier(
         weights,
         len(names),
     )
-    scores, voted = forest.collect(ctx, features(x), "SUM")
-    base = np.asarray(first_of(base_values_as_tensor, base_values, ()), scores.dtype)
-    if len(names) == 2:
-        chosen, transformed = _binary(scores, voted, base, remembered(threshold_of, class_ids, weights), post_transform)
-        if not remembered(are_one, class_ids):
-            names = names if classlabels_strings else np.arange(2)
-        return names[chosen], transformed.astype(np.float32)
-    if base.size:
-        scores, voted = scores + base, np.ones_like(voted)
-    best = winner(np.where(voted, scores, -np.inf))
-    return names[best], _transformed(scores, post_transform).astype(np.float32)
+    base = np.asarray(first_of(base_values_as_tensor, base_values, ()))
+    threshold, is_pair = threshold_of(class_ids, weights), len(names) == 2
+    known = np.arange(2) if is_pair and not classlabels_strings and not are_one(class_ids) else names
+
+    def classify(ctx: RunContext, x: Array) -> tuple[Array, Array]:
+        forest = recall()
+        scores, voted = forest.collect(ctx, features(x), "SUM")
+        if is_pair and not (forest.is_voted and not base.size):
+            chosen, transformed = _binary(scores, voted, base.astype(scores.dtype), threshold, post_transform)
+            return known[chosen], transformed.astype(np.float32)
+        if is_pair:
+            best = (scores[:, 1] > (threshold or 0.0)).astype(np.intp)
+        else:
+            scores = scores + base.astype(scores.dtype) if base.size else scores
+            best = winner(scores if base.size or forest.is_voted else np.where(voted, scores, -np.inf))
+        return known[best], _transformed(scores, post_transform).astype(np.float32, copy=False)
+
+    return classify
 
 
 def are_one(ids: Sequence[int]) -> bool:
@@ -178,6 +187,9 @@ def _binary(
     elif base.size == 1:
         scores = np.stack([scores[:, 0] + base[0], scores[:, 1]], axis=1)
     scores = np.where(voted, scores, 0)
+    if base.size < 2 and not second.any():
+        alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
+        return (scores[:, 0] > (threshold or 0.0)).astype(np.intp), alone
     deciding = np.where(second, scores[:, 1], scores[:, 0])
     chosen = (deciding > (threshold or 0.0)).astype(np.intp)
     transformed = _transformed(scores, transform)
