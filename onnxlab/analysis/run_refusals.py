@@ -20,7 +20,7 @@ from onnxlab.infer import Inference
 REFUSED = frozenset(
     ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "attribute-repeated",
      "attribute-reference", "deprecated", "single-assignment", "opset-newer", "ir-version", "declared-type",
-     "zero-point-shape")
+     "zero-point-shape", "tree-ensemble")
 )  # fmt: skip
 """Codes of errors for which ONNX Runtime too refuses a model; "declared-type" of outputs that a node makes.
 

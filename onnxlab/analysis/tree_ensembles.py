@@ -12,7 +12,7 @@ import numpy as np
 from onnxlab.errors import EditError
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.ml.forest import Forest, grow, planted
-from onnxlab.ops.ml.tree_nodes import LEAF, MODES, features_of, in_range, linked, planted_nodes, same_length
+from onnxlab.ops.ml.tree_nodes import LEAF, MODES, features_of, in_range, linked, members, planted_nodes, same_length
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
 
@@ -158,8 +158,8 @@ def refuse_lists(op_type: str, attributes: Mapping[str, Any]) -> None:
         true, true_leaves, false, false_leaves = (of(f"nodes_{name}") for name in names)
         modes, targets = np.asarray(of("nodes_modes")), np.asarray(of("leaf_targetids"), np.int64)
         planted_nodes(modes.reshape(-1), true, true_leaves, false, false_leaves, of("tree_roots"), len(targets))
-        in_range("the mode of a node", modes, LEAF + 1)
-        in_range("the target of a leaf", targets, of("n_targets", 1))
+        members(modes.reshape(-1), of("membership_values"))
+        in_range("the target of a leaf", targets, max(1, of("n_targets", 1)))
         features_of(modes.reshape(-1), of("nodes_featureids"))
         same_length("nodes_splits", np.size(of("nodes_splits")), "nodes_modes", modes.size)
         same_length("leaf_weights", np.size(of("leaf_weights")), "leaf_targetids", len(targets))
@@ -168,7 +168,7 @@ def refuse_lists(op_type: str, attributes: Mapping[str, Any]) -> None:
         nodes = remembered(linked, *(of(f"nodes_{name}") for name in columns))
         vote, classes = _VOTES[op_type], (of("classlabels_strings"), of("classlabels_int64s"))
         trees, ids, targets = (of(f"{vote}_{name}") for name in ("treeids", "nodeids", "ids"))
-        end = max(map(len, classes)) if vote == "class" else of("n_targets", 1)
+        end = max(map(len, classes)) if vote == "class" else max(1, of("n_targets", 1))  # inference tells of 0
         nodes.votes(trees, ids, targets, len(_either(of, f"{vote}_weights")), end)
         features_of(nodes.modes, of("nodes_featureids"))
         same_length("nodes_values", len(_either(of, "nodes_values")), "nodes_modes", len(nodes.modes))

@@ -38,7 +38,7 @@ TEXT = """feature 2 ≤ 0.5
 
 
 def regressor(**changed: Any) -> onnxlab.Model:
-    attributes = {**REGRESSOR, **changed}
+    attributes = {"n_targets": 1, **REGRESSOR, **changed}
     nodes = [helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], "forest", domain="ai.onnx.ml", **attributes)]
     ends = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", width]) for name, width in (("x", 3), ("y", 1))
@@ -153,7 +153,7 @@ def test_what_is_no_tree_in_the_newest_operator_is_told() -> None:
         "nodes_truenodeids": [0, 1], "nodes_falsenodeids": [1, 2], "leaf_targetids": [0, 0, 0],
         "nodes_modes": helper.make_tensor("", TensorProto.UINT8, [2], [0, 0]),
         "nodes_splits": helper.make_tensor("", TensorProto.FLOAT, [2], [0.5, 3]),
-        "leaf_weights": helper.make_tensor("", TensorProto.FLOAT, [3], [1, 2, 3]),
+        "leaf_weights": helper.make_tensor("", TensorProto.FLOAT, [3], [1, 2, 3]), "n_targets": 1,
     }  # fmt: skip
     for changed, words in (
         ({}, ""),
@@ -161,8 +161,8 @@ def test_what_is_no_tree_in_the_newest_operator_is_told() -> None:
         ({"nodes_falsenodeids": [1, 3]}, "nodes_falsenodeids of a leaf is 3: expected 0 to 2"),
         ({"tree_roots": [2]}, "the root of a tree is 2"),
         ({"leaf_targetids": [0, 0, -1]}, "the target of a leaf is -1"),
-        ({"n_targets": 0}, "the target of a leaf is 0: there are none"),
-        ({"nodes_modes": helper.make_tensor("", TensorProto.UINT8, [2], [0, 8])}, "a node is 8: expected 0 to 7"),
+        ({"n_targets": 0}, "n_targets is 0"),
+        ({"nodes_modes": helper.make_tensor("", TensorProto.UINT8, [2], [0, 8])}, "a node is 8: expected 0 to 6"),
     ):
         node = helper.make_node("TreeEnsemble", ["x"], ["y"], "forest", domain="ai.onnx.ml", **{**lists, **changed})
         ends = [

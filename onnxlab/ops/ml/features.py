@@ -484,6 +484,14 @@ def length_of(entries: Any) -> int:
     return int(np.prod(entries.dims, dtype=object)) if isinstance(entries, TensorProto) else len(entries)
 
 
+def check_transform(attributes: Attributes, code: str = "bad-attribute") -> None:
+    """Raise FactError for a post_transform that no operator knows."""
+    name = attributes.get("post_transform")
+    if name is not None and name not in _TRANSFORMS:
+        raise FactError(f"attribute post_transform is {name!r}", code=code, found=repr(name),
+                        expected=f"one of {', '.join(_TRANSFORMS)}")  # fmt: skip
+
+
 def same_length(name: str, count: int, other: str, expected: int) -> None:
     """Raise FactError where two lists that belong together are not of one length."""
     if count != expected:

@@ -18,9 +18,8 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
-from onnxlab.ops.ml.tree_nodes import LEAF, MODES, features_of, in_range, linked, planted_nodes, same_length
+from onnxlab.ops.ml.tree_nodes import LEAF, MEMBER, features_of, in_range, linked, members, planted_nodes, same_length
 
-_MEMBER = MODES.index("BRANCH_MEMBER")
 _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
     np.less_equal,
     np.less,
@@ -46,7 +45,7 @@ class Forest:
         true: node to go to where the condition holds, the node itself for a leaf.
         false: node to go to where the condition does not hold, the node itself for a leaf.
         missing: whether NaN goes to the true branch.
-        members: for BRANCH_MEMBER, {node: values}.
+        members: for BRANCHMEMBER, {node: values}.
         roots: node number of every tree's root.
         votes: [nodes, targets] what each leaf adds.
         voted: [nodes, targets] whether it adds anything.
@@ -82,7 +81,7 @@ class Forest:
         at = self.roots[None] if len(x) == 1 else np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, None]
         modes, missing = self._kinds
-        if len(modes) == 1 and modes[0] != _MEMBER and not missing:  # leaves lead to themselves
+        if len(modes) == 1 and modes[0] != MEMBER and not missing:  # leaves lead to themselves
             compare = _COMPARE[modes[0]]
             if len(x) * len(self.modes) <= _AT_ONCE and self._reads_up_to < x.shape[1]:
                 return self._leaves_at_once(compare, x)
@@ -96,7 +95,7 @@ class Forest:
             seen, split = x[rows, self.features[at]], self.values[at]
             go = np.zeros(at.shape, bool)
             for rule in modes:
-                chosen = self._member(at, seen) if rule == _MEMBER else _COMPARE[rule](seen, split)
+                chosen = self._member(at, seen) if rule == MEMBER else _COMPARE[rule](seen, split)
                 go = chosen if len(modes) == 1 else np.where(mode == rule, chosen, go)
             if missing:
                 go |= self.missing[at] & np.isnan(seen)
@@ -131,8 +130,8 @@ class Forest:
 
     def _member(self, at: Array, seen: Array) -> Array:
         matches = np.zeros(at.shape, bool)
-        for node, members in self.members.items():
-            matches |= (at == node) & np.isin(seen, members)
+        for node, values in self.members.items():
+            matches |= (at == node) & np.isin(seen, values)
         return matches
 
     @cached_property
@@ -270,18 +269,8 @@ def planted(
         nodes.true,
         nodes.false,
         missing,
-        _members(nodes_modes, membership_values),
+        members(nodes_modes.reshape(-1), membership_values),
         nodes.roots,
         votes,
         voted,
     )
-
-
-def _members(modes: Array, values: Array | None) -> dict[int, Array]:
-    """The set of every BRANCH_MEMBER node: runs of values that NaN ends, in the order of the nodes."""
-    nodes = np.flatnonzero(modes.reshape(-1) == MODES.index("BRANCH_MEMBER")).tolist()
-    if not nodes or values is None:
-        return {}
-    flat = values.reshape(-1)
-    runs = np.split(flat, np.flatnonzero(np.isnan(flat)) + 1)
-    return {node: run[~np.isnan(run)] for node, run in zip(nodes, runs, strict=False)}

@@ -19,7 +19,7 @@ from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, row_count, winner
+from onnxlab.ops.ml.features import DOMAIN, check_transform, features, labels, post_transform, row_count, winner
 from onnxlab.ops.ml.trees import classifier
 from onnxlab.shapes import Fact, TensorFact
 
@@ -279,6 +279,7 @@ def svm_classifier_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> t
 @rule("SVMRegressor", domain=DOMAIN)
 def svm_regressor_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     """A number for each row."""
+    check_transform(attributes)
     return TensorFact(dtypes.FLOAT, (row_count(ctx, x), 1))
 
 

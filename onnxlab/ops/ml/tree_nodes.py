@@ -11,7 +11,7 @@ import numpy as np
 from onnxlab.ops.base.kernel_helpers import Array
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-LEAF = 7
+MEMBER, LEAF = 6, 7
 _PLACES = {"LEAF": LEAF, **{name: place for place, name in enumerate(MODES)}}
 _MOST_FEATURES = 2**31
 _STRINGS = 1 << 16
@@ -126,6 +126,7 @@ def planted_nodes(
         ValueError: the lists are no trees.
     """
     inner, places = len(modes), np.asarray(modes, np.int64)
+    in_range("the mode of a node", places, LEAF)
     ends: list[Any] = []
     for word, nodes, is_leaf in (("true", true, true_leaves), ("false", false, false_leaves)):
         same_length(f"nodes_{word}nodeids", len(nodes), "nodes_modes", inner)
@@ -152,6 +153,22 @@ def features_of(modes: Array, columns: Any) -> Array:
     same_length("nodes_featureids", len(features), "nodes_modes", len(modes))
     in_range("the feature of a node", features[modes != LEAF], _MOST_FEATURES)
     return features
+
+
+def members(modes: Array, values: Any) -> dict[int, Array]:
+    """The set of every node that is BRANCH_MEMBER: runs of values that NaN ends, in the order of the nodes.
+
+    Raises:
+        ValueError: a node has none, as ONNX Runtime says.
+    """
+    nodes = np.flatnonzero(modes == MEMBER).tolist()
+    flat = np.asarray(() if values is None else values).reshape(-1)
+    runs = np.split(flat, np.flatnonzero(np.isnan(flat)) + 1) if nodes else []
+    sets = {node: run[~np.isnan(run)] for node, run in zip(nodes, runs, strict=False)}
+    for node in nodes:
+        if not np.size(sets.get(node, ())):
+            raise ValueError(f"node {node} is BRANCH_MEMBER, and membership_values has no values for it")
+    return sets
 
 
 def _refuse_cycles(modes: Array, true: Array, false: Array, roots: Array) -> None:

@@ -20,6 +20,7 @@ from onnxlab.ops.base.rule_helpers import dims_text, like
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.ml.features import (
     DOMAIN,
+    check_transform,
     classes_of,
     features,
     labels,
@@ -30,6 +31,7 @@ from onnxlab.ops.ml.features import (
     winner,
 )
 from onnxlab.ops.ml.forest import grow, planted
+from onnxlab.ops.ml.tree_settings import AGGREGATES, refuse_older, refuse_planted
 from onnxlab.shapes import Fact, FactError, TensorFact
 
 
@@ -249,7 +251,7 @@ def tree_ensemble(
         n_targets,
         nodes_missing_value_tracks_true,
     )
-    scores, _ = forest.collect(ctx, x, ("AVERAGE", "SUM", "MIN", "MAX")[aggregate_function])
+    scores, _ = forest.collect(ctx, x, AGGREGATES[aggregate_function])
     transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[post_transform]
     return _transformed(scores, transform).astype(x.dtype)
 
@@ -257,21 +259,39 @@ def tree_ensemble(
 # -- shape rules -------------------------------------------------------------------------------------------------------
 
 
-@rule("TreeEnsembleClassifier", domain=DOMAIN)
 def classifier(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
     """A label for each row, and a score for each row and class."""
+    check_transform(attributes)
     elem, count = classes_of(attributes)
     rows = row_count(ctx, x)
     return TensorFact(elem, (rows,)), TensorFact(dtypes.FLOAT, (rows, count or ctx.symbol(1, 1)))
 
 
+@rule("TreeEnsembleClassifier", domain=DOMAIN)
+def tree_classifier_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """The facts that other classifiers have."""
+    _, classes = classes_of(attributes)
+    if classes:
+        refuse_older(attributes, x, "class", classes, (0, 1, 2) if classes <= _PAIR else (0, classes))
+    return classifier(ctx, attributes, x)
+
+
 @rule("TreeEnsembleRegressor", domain=DOMAIN)
+def tree_regressor_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The fact that other regressors have."""
+    targets = attributes.get("n_targets") or 0
+    refuse_older(attributes, x, "target", targets, (0, targets))
+    return regressor(ctx, attributes, x)
+
+
 def regressor(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     """A number for each row and target."""
+    check_transform(attributes)
     count = attributes.get("n_targets") or attributes.get("targets") or 1
     return TensorFact(dtypes.FLOAT, (row_count(ctx, x), count))
 
 
+_PAIR = 2  # classes, for which there may be a value for one alone
 _OF_NODES = (
     "nodes_featureids",
     "nodes_truenodeids",
@@ -289,6 +309,7 @@ def tree_ensemble_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fa
     """A number for each row and target, in the input's type."""
     if x.shape is not None and len(x.shape) != 2:
         raise FactError("it reads rows of features", code="rank-mismatch", expected="2 dims", found=dims_text(x.shape))
+    refuse_planted(attributes)
     nodes, leaves = len(attributes["nodes_falsenodeids"]), len(attributes["leaf_targetids"])
     for name in _OF_NODES:
         if attributes.get(name) is not None:

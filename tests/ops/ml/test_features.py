@@ -154,7 +154,7 @@ def test_lists_of_a_tree_ensemble_are_of_one_length(name: str, entries: int) -> 
     lists: dict[str, Any] = {
         "nodes_featureids": [0, 1, 0], "nodes_truenodeids": [1, 0, 2], "nodes_falsenodeids": [2, 1, 3],
         "nodes_trueleafs": [0, 1, 1], "nodes_falseleafs": [0, 1, 1], "leaf_targetids": [0, 0, 0, 0],
-        "tree_roots": [0],
+        "tree_roots": [0], "n_targets": 1,
     }  # fmt: skip
     sizes = {"nodes_modes": 3, "nodes_splits": 3, "leaf_weights": 4}
     lists |= {name: [0] * entries} if name in lists else {}

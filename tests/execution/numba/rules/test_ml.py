@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
+from onnxlab.errors import RunError
 from tests.execution.support.integer_operands import normal, oracle
 from tests.execution.support.regions import Recipe, assert_close, check
 
@@ -180,7 +181,7 @@ def test_tree_ensemble_of_version_5(aggregate, transform, number):
     check(model, {"x": x}, 1e-6 if number == np.float32 else 1e-15)
 
 
-def test_an_unknown_comparison_is_left_to_numpy():
+def test_an_unknown_comparison_is_refused():
     x, recipe = np.float32([[0.0], [1.0]]), Recipe(21)
     y = recipe.node(
         "TreeEnsemble", recipe.input("x", x), domain="ai.onnx.ml", n_targets=1, tree_roots=[0], nodes_featureids=[0],
@@ -192,7 +193,8 @@ def test_an_unknown_comparison_is_left_to_numpy():
     model = recipe.model(y)
     del model.opset_import[2]
     model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
-    check(model, {"x": x}, compiled=False)
+    with pytest.raises(RunError, match="the mode of a node is 200"):
+        check(model, {"x": x}, compiled=False)
 
 
 @pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
