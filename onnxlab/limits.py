@@ -103,7 +103,7 @@ class Limits(Spelled, metaclass=ShortHelp):
         return running
 
     def check(self) -> None:
-        """Raises RunStopped when the stop flag is set, LimitError after the deadline."""
+        """Raise RunStopped when the stop flag is set, LimitError after the deadline."""
         if self.interrupted or self.stop.is_set():
             raise RunStopped("the run was stopped")
         if self._until is not None and time.monotonic() > self._until:
@@ -129,14 +129,14 @@ class Limits(Spelled, metaclass=ShortHelp):
                 stop()
 
     def iterate(self, times: int = 1) -> None:
-        """Counts runs of a body. Raises LimitError beyond `iterations`, and what `check` raises."""
+        """Count runs of a body. Raises LimitError beyond `iterations`, and what `check` raises."""
         self.iterated += times
         if self.iterations is not None and self.iterated > self.iterations:
             raise LimitError(f"more than {self.iterations:,} iterations of loop bodies (Limits.iterations)")
         self.check()
 
     def reserve(self, nbytes: int, purpose: str = "an array") -> None:
-        """Claims `nbytes` more before they are allocated; `release` or the executor gives them back.
+        """Claim `nbytes` more before they are allocated; `release` or the executor gives them back.
 
         Raises LimitError when the run would then hold more than `bytes`.
         """
@@ -147,7 +147,7 @@ class Limits(Spelled, metaclass=ShortHelp):
         self.held += nbytes
 
     def release(self, nbytes: int) -> None:
-        """Gives back `nbytes` that were reserved."""
+        """Give back `nbytes` that were reserved."""
         self.held -= nbytes
 
 
@@ -337,16 +337,16 @@ class RunContext(Protocol):
         """Version of `domain` that the node's graph or function imports; 0 where it imports none."""
 
     def reserve(self, nbytes: int, what: str = "") -> None:
-        """Claims memory before allocating it; given back when the node is done. Raises LimitError."""
+        """Claim memory before allocating it; given back when the node is done. Raises LimitError."""
 
     def check(self) -> None:
         """Call it in long loops. Raises RunStopped or LimitError when the run has to end."""
 
     def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
-        """Runs a body once on `feeds` by position and the outer values it captures; counts an iteration."""
+        """Run a body once on `feeds` by position and the outer values it captures; counts an iteration."""
 
     def repeat(self, body: Body, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
-        """Runs a body in a loop, `most` times if nothing ends it before; None where it has to be run one by one."""
+        """Run a body in a loop, `most` times if nothing ends it before; None where it has to be run one by one."""
 
 
 class InferContext(Protocol):
@@ -374,4 +374,4 @@ class InferContext(Protocol):
         """Facts of a body's outputs, given those of its inputs by position."""
 
     def warn(self, message: str, *, code: str = "suspect", expected: str = "", found: str = "", hint: str = "") -> None:
-        """Reports what is suspect but does not keep the rule from an answer; to refuse, raise FactError."""
+        """Report what is suspect but does not keep the rule from an answer; to refuse, raise FactError."""

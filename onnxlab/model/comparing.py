@@ -101,7 +101,7 @@ class Comparing(RunnerOwner):
         ignored. In any other model, the nodes and values that correspond to the first one by structure are changed.
 
         Args:
-            diff: of two other models, from `onnxlab.diff`.
+            diff: of two models, from `onnxlab.diff`.
             strict: refuse where something that changed is not in this model; False makes the other changes.
 
         Returns:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
-from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKey, NodeKeys
 from onnxlab.infer import Inference
 
@@ -146,7 +145,7 @@ class PatternMatching(Lookup):
         end = self.subscribe(pass_on)
         return live
 
-    def why_not(self, node: NodeKey | Value, rule: RuleSource, *, microsoft: bool = True) -> str:
+    def why_not(self, node: NodeKey, rule: RuleSource, *, microsoft: bool = True) -> str:
         """Tell why a rule does not apply at a node: the deepest point at which it failed.
 
         Args:
@@ -173,9 +172,7 @@ class PatternMatching(Lookup):
             record, first = self._node_record(node), rules_from(rule)[0]
             return near_misses.why_not(self.graph, self.inference.facts, record, first, domains | first.brings)
 
-    def near_misses(
-        self, node: NodeKey | Value, rules: RuleSource | Iterable[RuleSource] | None = None
-    ) -> list[NearMiss]:
+    def near_misses(self, node: NodeKey, rules: RuleSource | Iterable[RuleSource] | None = None) -> list[NearMiss]:
         """List what comes of rules at a node: those that apply, then those that almost do, the nearest first.
 
         Args:
@@ -187,6 +184,7 @@ class PatternMatching(Lookup):
 
         Raises:
             NameLookupError: there is no such node.
+            TransformError: a rule cannot be understood.
 
         Examples:
             >>> print(model.near_misses("/stem/bn/BatchNormalization")[0])

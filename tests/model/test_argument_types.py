@@ -17,6 +17,8 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "extract nothing": lambda model: model.extract(None),
     "insert": lambda model: model.insert_node("Relu", model.value("logits")),
     "operator": lambda model: setattr(next(iter(model.nodes)), "op_type", 3),
+    "an operator to replace by": lambda model: next(iter(model.nodes)).replace(None),
+    "a domain to replace by": lambda model: next(iter(model.nodes)).replace("Relu", 5),
     "limits": lambda model: model.run(limits=5),
     "seed": lambda model: model.sample_inputs(seed="a"),
     "limits of a subgraph": lambda model: model.subgraph("/stem/relu/Relu").run(limits=5),

@@ -6,6 +6,7 @@ from typing import Any
 import onnx
 
 from onnxlab import schemas
+from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import SetAttribute, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -39,7 +40,10 @@ def set_operator(
 
     Raises:
         EditError: the domain is not imported or has no such operator, or the wires do not fit the operator.
+        TypeError: `op_type` or `domain` is no text.
     """
+    expect(op_type, str, "op_type", "the name of an operator")
+    expect(domain, (str, type(None)), "domain", "the name of a domain, or None")
     with graph.edit() as edit:
         edit.apply(SetField(("node", node.id), "op_type", op_type))
         if domain is not None and domain != node.domain:

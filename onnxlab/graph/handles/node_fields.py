@@ -6,7 +6,6 @@ from typing import Any
 import onnx
 
 from onnxlab import schemas
-from onnxlab.argument_types import expect
 from onnxlab.errors import MissingKeyError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.handles.handle_base import Handle
@@ -126,7 +125,6 @@ class NodeFields(Handle):
 
     @op_type.setter
     def op_type(self, op_type: str) -> None:
-        expect(op_type, str, "op_type", "the name of an operator")
         edits.set_operator(self._graph, self._record, op_type)
 
     @property
@@ -252,6 +250,7 @@ class NodeFields(Handle):
 
         Raises:
             EditError: there is no such operator in the opset, or the wires or attributes do not fit it.
+            TypeError: `op_type` or `domain` is no text.
 
         Examples:
             >>> node.replace("LeakyRelu", alpha=0.1)
