@@ -1,16 +1,20 @@
 """A model in words: what `print` and plain-text output show."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from math import prod
 from typing import TYPE_CHECKING
 
 from onnxlab import dtypes
+from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.handles.handles import Value
 from onnxlab.limits import format_bytes
 from onnxlab.printable import printable, printable_lines
 from onnxlab.render.words import shorten
 
 if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
     from onnxlab.model import Model
 
 MOST = 8
@@ -55,20 +59,30 @@ def headline(model: "Model") -> str:
 
 
 def parameters(model: "Model") -> tuple[int, int]:
-    """(elements, bytes) of all initializers, by their declared shapes: nothing is read."""
+    """(elements, bytes) of all that is stored, by declared shapes: initializers, and what Constant nodes hold."""
     count = nbytes = 0
-    for value in model.graph.values.values():
-        tensor = value.initializer
-        if tensor is None:
-            continue
-        values = tensor.values if hasattr(tensor, "indices") else tensor
-        elements = 1
-        for dim in values.dims:
-            elements *= max(dim, 0)
+    for dims, elem_type in _stored(model.graph):
+        elements = prod(max(dim, 0) for dim in dims)
         count += elements
         with suppress(ValueError):  # an element type that does not exist has no size
-            nbytes += elements * dtypes.bits(values.data_type) // 8
+            nbytes += elements * dtypes.bits(elem_type) // 8
     return count, nbytes
+
+
+def _stored(graph: "ModelGraph") -> Iterator[tuple[Sequence[int], int]]:
+    """The dims and the element type of each initializer and each Constant; nothing is read."""
+    for value in graph.values.values():
+        if value.initializer is not None:
+            tensor = value.initializer
+            values = tensor.values if hasattr(tensor, "indices") else tensor
+            yield values.dims, values.data_type
+    for node in graph.nodes.values():
+        for attribute in node.proto.attribute if is_constant(node) else ():
+            if attribute.name in ("value", "sparse_value"):
+                tensor = attribute.t if attribute.name == "value" else attribute.sparse_tensor.values
+                yield tensor.dims, tensor.data_type
+            elif (array := numbers_of(attribute)) is not None:
+                yield array.shape, dtypes.from_numpy(array.dtype)
 
 
 def _distinct(values: tuple[Value, ...]) -> list[Value]:

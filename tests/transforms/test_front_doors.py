@@ -143,6 +143,19 @@ def test_an_engine_gets_external_data_in_the_model() -> None:
     assert receipt.verdict in ("bit equal", "equal within noise")
 
 
+def test_a_name_with_a_comma_is_protected(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = onnx.load(path)
+    for node in model.graph.node:
+        node.name = f"relu, {node.output[0]}"
+    onnx.save(model, path)
+    names = [node.name.replace(",", "\\,") for node in model.graph.node]
+    assert main(["rewrite", str(path), "relu_again", "--protect", names[2]]) == 0
+    assert "3 nodes before, 2 now" in capsys.readouterr().out
+    assert main(["rewrite", str(path), "relu_again", "--protect", ",".join(names)]) == 0
+    assert "3 nodes before, 3 now" in capsys.readouterr().out
+    assert main(["rewrite", str(path), "relu_again", "--protect", "relu, a"]) == 2
+
+
 @pytest.mark.parametrize("name", ["silero_vad_if", "functions_ts", "lac_bigru", "script_control"])
 def test_a_dry_run_accounts_for_every_node(name: str) -> None:
     """The nodes that go and come explain the numbers before and after, in bodies and functions too."""

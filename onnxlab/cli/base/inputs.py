@@ -1,10 +1,11 @@
 """Inputs of commands: models out of files or standard input, arrays, sizes and lists of names."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxlab.cli.base.answers import STDOUT
 from onnxlab.cli.base.exits import UsageError
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 Number = TypeVar("Number", int, float)
+
+_COMMA: Final = re.compile(r"(?<!\\),")
 
 
 def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
@@ -91,8 +94,8 @@ def dims_of(words: Sequence[str]) -> dict[str, int]:
 
 
 def names_of(words: str | None) -> list[str] | None:
-    """A list out of comma-separated names, None without any."""
-    return words.split(",") if words else None
+    r"""A list out of comma-separated names, None without any; `\,` is a comma in a name."""
+    return [name.replace("\\,", ",") for name in _COMMA.split(words)] if words else None
 
 
 def files_of(words: Sequence[str]) -> list[Path]:

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import STDOUT, answer
@@ -11,6 +12,13 @@ from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, UsageError
 from onnxlab.cli.base.inputs import open_model
 from onnxlab.errors import LoadError
+from onnxlab.printable import printable
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+_SHOWN = 5
+"""Problems of the model that are told where the message is not known."""
 
 _AXIS = re.compile(r"(.+)\[(-?\d+)\]", re.DOTALL)
 
@@ -37,12 +45,23 @@ def _explain(options: argparse.Namespace) -> int:
         raise LoadError(f"cannot load {text}: there is no such file")
     model = open_model(options, options.subject) if options.subject else None
     explanations = explain_error(text, model)
+    problems = [] if model is None or explanations else _problems(model, text)
+    unknown = ["no message in this text is known; docs/errors.md has them all"]
+    unknown += [f"  in the model: {problem}" for problem in problems]
     answer(
         options,
-        lambda: {"messages": [explanation.as_dict() for explanation in explanations]},
-        lambda: "\n\n".join(map(str, explanations)) or "no message in this text is known; docs/errors.md has them all",
+        lambda: {"messages": [explanation.as_dict() for explanation in explanations], "model": problems},
+        lambda: "\n\n".join(map(str, explanations)) or "\n".join(unknown),
     )
     return DONE if explanations else DIFFERENT
+
+
+def _problems(model: "Model", text: str) -> list[str]:
+    """The errors of the model itself, those of nodes that the text names first."""
+    names = {node.id: node.name for node in model.graph.nodes.values()}
+    errors = [problem for problem in model.check() if problem.severity == "error"]
+    errors.sort(key=lambda problem: names.get(problem.node or 0, "\0") not in text)
+    return [printable(str(error)) for error in errors[:_SHOWN]]
 
 
 def _value(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE
-from onnxlab.cli.base.inputs import feeds_of, open_model, whole
+from onnxlab.cli.base.inputs import feeds_of, names_of, open_model, whole
 from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.cli.base.progress import ticking
 
@@ -59,7 +59,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
     words = "accept differences in NaN and infinities alone"
     command.add_argument("--finite-only", action="store_true", help=words)
-    words = "comma-separated nodes, values, graphs and prefixes that end in / that stay as they are"
+    words = r"comma-separated nodes, values, graphs and prefixes that end in / that stay as they are; \, is a comma"
     command.add_argument("--protect", metavar="NAMES", help=words)
     command.add_argument("--receipt", metavar="FILE.json", help="write what was done, for a build")
     command.add_argument("--strict", action="store_true", help="exit with 1 where something was taken back")
@@ -113,7 +113,7 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
             *positional,
             verify=not options.no_verify,
             samples=[feeds_of(options.sample)] if options.sample else None,
-            protect=[name.strip() for name in options.protect.split(",")] if options.protect else (),
+            protect=[name.strip() for name in names_of(options.protect) or ()],
             finite_only=options.finite_only,
             dry_run=not writes,
             **named,

@@ -10,9 +10,12 @@ from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetFormal
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
-from onnxlab.graph.protos.value_info import elem_type_of, fill_dim, fill_shape
+from onnxlab.graph.protos.value_info import elem_type_of, fill_dim, fill_shape, unnamed_dim
 
 Kind = Literal["input", "output"]
+
+_LISTED = 8
+"""Names of dims that a refusal lists."""
 
 
 @recorded
@@ -68,7 +71,8 @@ def replace_dim(
     """Let a dim be another one wherever the main graph declares it; returns how many declarations changed.
 
     Args:
-        old: a name that inputs and outputs declare, or a size that inputs declare on `axis`.
+        old: a name that inputs and outputs declare, "X.0" for axis 0 of X where it has none, or a size that inputs
+            declare on `axis`.
         new: a size, a name for a dynamic dim, or None for an unknown one.
         axis: the only axis to change; None for all.
         values: the only inputs and outputs to change; None for all.
@@ -96,18 +100,35 @@ def replace_dim(
                     changed += 1
         if not changed:
             where = "" if axis is None else f" on axis {axis}"
-            raise EditError(f"no input{' or output' if isinstance(old, str) else ''} declares the dim {old!r}{where}")
+            others = f"; there are {', '.join(_dim_names(graph)[:_LISTED])}" if isinstance(old, str) else ""
+            sort = " or output" if isinstance(old, str) else ""
+            raise EditError(f"no input{sort} declares the dim {old!r}{where}{others}")
     return changed
+
+
+def _dim_names(graph: ModelGraph) -> list[str]:
+    """The names of the inputs' dims, or where they have none."""
+    named = (
+        dim.dim_param or unnamed_dim(info.name, at)
+        for info in graph.main.proto.input
+        for at, dim in enumerate(_dims(info))
+        if not dim.HasField("dim_value")
+    )
+    return list(dict.fromkeys(named)) or ["none"]
+
+
+def _dims(info: onnx.ValueInfoProto) -> Sequence[onnx.TensorShapeProto.Dimension]:
+    return info.type.tensor_type.shape.dim
 
 
 def _replace_in(info: onnx.ValueInfoProto, old: int | str, new: int | str | None, axis: int | None) -> bool:
     """Replace the dims of a declaration that are `old`; whether there were any."""
     replaced = False
-    for at, dim in enumerate(info.type.tensor_type.shape.dim):
+    for at, dim in enumerate(_dims(info)):
         if axis not in (None, at):
             continue
-        kind = dim.WhichOneof("value")
-        if (dim.dim_value if kind == "dim_value" else dim.dim_param if kind == "dim_param" else None) == old:
+        is_size = dim.HasField("dim_value")
+        if (dim.dim_value if is_size else dim.dim_param or unnamed_dim(info.name, at)) == old:
             fill_dim(dim, new, at, info.name)
             replaced = True
     return replaced

@@ -182,7 +182,7 @@ class ValueEditing(Lookup):
         A name is renamed or fixed; a size on an axis becomes dynamic for all inputs at once.
 
         Args:
-            old: a name, or, with an axis, a size that inputs declare there.
+            old: a name ("X.0" for axis 0 of X where it has none), or, with an axis, a size that inputs declare there.
             new: a size, a name, or None for unknown.
             axis: the only axis to change; None for all.
             values: the only inputs and outputs to change; None for all.

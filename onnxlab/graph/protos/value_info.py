@@ -75,6 +75,16 @@ def fill_dim(entry: onnx.TensorShapeProto.Dimension, dim: Any, axis: int, name: 
         raise EditError(f"dim {axis} of {name!r} is an integer ≥ 0, a name or None; got {dim!r}")
 
 
+def display_name(value_name: str) -> str:
+    """The last part of a path-like value name, which is what tells it apart on a small drawing."""
+    return value_name.rstrip("/").rsplit("/", 1)[-1] or value_name or "_"
+
+
+def unnamed_dim(value_name: str, axis: Any) -> str:
+    """The name that stands for a dim without one: "X.0" for axis 0 of X."""
+    return f"{display_name(value_name)}.{axis}"
+
+
 def describe(message: Any, other: Any) -> None:
     """Give a declaration or tensor the documentation and metadata of another, where it has none."""
     if other is None:

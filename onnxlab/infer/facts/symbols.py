@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from onnxlab import dtypes
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.protos.value_info import display_name, unnamed_dim
 from onnxlab.infer.facts.policy import Policy
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, KnownValue, TensorFact, map_dims, replace_symbols, symbol
 from onnxlab.shapes.expressions import Atom, symbol_atoms
@@ -44,11 +45,6 @@ def declared_token(graph: ModelGraph, policy: Policy) -> int:
     return 0 if policy.as_onnx else token_of(graph)
 
 
-def display_name(value_name: str) -> str:
-    """The last part of a path-like value name, which is what tells it apart on a small drawing."""
-    return value_name.rstrip("/").rsplit("/", 1)[-1] or value_name or "_"
-
-
 def unknown_dim(
     token: int,
     call: Hashable,
@@ -62,7 +58,7 @@ def unknown_dim(
     key = ("unknown", token, call, place, slot, axis)
     while isinstance(axis, tuple):  # inside a function, a tuple: (node, slot, axis or ("element", index))
         axis = axis[-1]
-    return symbol(f"{display_name(name)}.{axis}", key=key, minimum=minimum)
+    return symbol(unnamed_dim(name, axis), key=key, minimum=minimum)
 
 
 def settle(fact: Fact, token: int, call: Hashable, place: int, slot: int, names: Sequence[str]) -> Fact:

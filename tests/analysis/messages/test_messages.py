@@ -145,6 +145,12 @@ def test_explain_on_the_command_line(
     assert (answer["schema"], answer["messages"][0]["code"]) == ("onnxlab/explain/1", "E01")
     assert cli.main(["explain", "all is well"]) == 1
     assert "no message in this text is known" in capsys.readouterr().out
+    broken = onnx.ModelProto()
+    broken.CopyFrom(makers.ADD)
+    broken.graph.node[0].op_type = "Sub2"
+    onnx.save(broken, tmp_path / "broken.onnx")
+    assert cli.main(["explain", "it does not load", str(tmp_path / "broken.onnx")]) == 1
+    assert "is known; docs/errors.md has them all\n  in the model: error: add1" in capsys.readouterr().out
     assert cli.main(["explain", " "]) == 2
     assert cli.main(["explain", "none.onnx"]) == 3
     assert cli.main(["explain", text, "none.onnx"]) == 3

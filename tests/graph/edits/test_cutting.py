@@ -144,8 +144,21 @@ def test_a_dim_is_renamed_fixed_and_made_dynamic_for_all_inputs_at_once() -> Non
     assert str(model.fact("out.0")) == "float32[3,2,cached,4]"
     with pytest.raises(EditError, match="give the axis"):
         model.replace_dim(2, "n")
-    with pytest.raises(EditError, match="no input or output declares the dim 'gone'"):
+    with pytest.raises(EditError, match="no input or output declares the dim 'gone'; there are cached"):
         model.replace_dim("gone", 1)
+
+
+def test_a_dim_without_a_name_gets_one() -> None:
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, 4]) for name in ("enc/x", "y")]
+    graph = helper.make_graph([helper.make_node("Neg", ["enc/x"], ["y"])], "g", ends[:1], ends[1:])
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8))
+    assert str(model.fact("y")) == "float32[x.0,4]"
+    with pytest.raises(EditError, match=r"there are x\.0$"):
+        model.replace_dim("batch", 1)
+    assert model.replace_dim("x.0", "batch") == 1
+    assert str(model.fact("y")) == "float32[batch,4]"
+    model.undo()
+    assert str(model.fact("y")) == "float32[x.0,4]"
 
 
 def test_a_value_that_is_given_twice_is_cut_at_once() -> None:

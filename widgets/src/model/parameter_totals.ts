@@ -11,12 +11,21 @@ export interface ParameterTotals {
   types: [dtype: string, elements: number][];
 }
 
-/** Sums over the initializers among values, by their declared shapes. */
-export function parameterTotals(values: Iterable<ValueRecord>): ParameterTotals {
+const NONE: ReadonlySet<number> = new Set();
+
+/** The values that Constant nodes hold. */
+export function constantsOf(store: Store): Set<number> {
+  const ids = new Set<number>();
+  for (const { op, outputs } of store.nodes.values()) if (op === "Constant") for (const id of outputs) ids.add(id);
+  return ids;
+}
+
+/** Sums over the initializers and `constants` among values, by their shapes. */
+export function parameterTotals(values: Iterable<ValueRecord>, constants = NONE): ParameterTotals {
   const ofType = new Map<string, number>();
   const totals: ParameterTotals = { elements: 0, bytes: 0, types: [] };
   for (const value of values) {
-    if (!(value.flags & INITIALIZER)) continue;
+    if (!(value.flags & INITIALIZER) && !constants.has(value.id)) continue;
     const size = elements(value.label) || 0;
     totals.elements += size;
     totals.bytes += bytes(value) || 0;
@@ -26,7 +35,7 @@ export function parameterTotals(values: Iterable<ValueRecord>): ParameterTotals 
   return totals;
 }
 
-/** The initializers that nodes read, each once. */
+/** The values that nodes read, each once. */
 export function readBy(store: Store, nodes: readonly number[]): ValueRecord[] {
   const ids = new Set(nodes.flatMap((node) => store.nodes.get(node)?.inputs ?? []));
   return [...ids].map((id) => store.values.get(id)).filter((value) => value !== undefined);

@@ -1,6 +1,7 @@
-/** Short names for the long ones among the dims of a model: "A" for "past_length + sequence_length". Pure. */
+/** Short names of dims: "A" for "past_length + sequence_length", "?" for a dim of an input that has no name. Pure. */
 
 import { dimsOf, namesIn } from "./dims.ts";
+import { mainScope } from "./names.ts";
 import type { Store } from "./store.ts";
 
 /** Characters from which an expression, and a name, gets a short name. */
@@ -16,6 +17,8 @@ function isLong(dim: string): boolean {
 export interface ShortDim {
   short: string;
   expression: string;
+  /** The dim in words. */
+  meaning: string;
   /** Values whose shape has it. */
   values: number[];
 }
@@ -29,6 +32,8 @@ export class ShortDims {
   #labels = new Map<string, string>();
   /** Names that the model's dims have already. */
   #symbols = new Set<string>();
+  /** The places of dims of inputs without a name, by what inference calls them: "X.0". */
+  #unnamed = new Map<string, string>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -46,8 +51,8 @@ export class ShortDims {
     let short = this.#labels.get(label);
     if (short === undefined) {
       const dims = dimsOf(label);
-      const changed = dims.some(isLong);
-      short = changed ? dims.map((dim) => (isLong(dim) ? this.#nameOf(dim) : dim)).join("×") : label;
+      const changed = dims.some((dim) => this.#isShortened(dim));
+      short = changed ? dims.map((dim) => (this.#isShortened(dim) ? this.#nameOf(dim) : dim)).join("×") : label;
       this.#labels.set(label, short);
     }
     return short;
@@ -64,33 +69,57 @@ export class ShortDims {
       if (values) values.push(id);
       else byLabel.set(label, [id]);
     }
+    this.#unnamed = unnamedDims(store);
     const byExpression = new Map<string, number[]>();
     this.#symbols = new Set();
     for (const [label, values] of byLabel) {
       const dims = dimsOf(label);
       for (const name of dims.flatMap(namesIn)) this.#symbols.add(name);
-      for (const dim of new Set(dims.filter(isLong))) {
+      for (const dim of new Set(dims.filter((dim) => this.#isShortened(dim)))) {
         const others = byExpression.get(dim);
         if (others) others.push(...values);
         else byExpression.set(dim, [...values]);
       }
     }
     const ranked = [...byExpression].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
-    this.#rows = ranked.map(([expression, values]) => ({ short: this.#nameOf(expression), expression, values }));
+    this.#rows = ranked.map(([expression, values]) => ({
+      short: this.#nameOf(expression),
+      expression,
+      meaning: this.#unnamed.get(expression) ?? expression,
+      values,
+    }));
+  }
+
+  #isShortened(dim: string): boolean {
+    return isLong(dim) || this.#unnamed.has(dim);
   }
 
   #nameOf(expression: string): string {
     const before = this.#names.get(expression);
     if (before && !this.#symbols.has(before)) return before;
     const used = new Set([...this.#symbols, ...this.#names.values()]);
+    const letters = this.#unnamed.has(expression) ? "?" : LETTERS;
     for (let turn = 0; ; turn++)
-      for (const letter of LETTERS) {
+      for (const letter of letters) {
         const name = turn ? `${letter}${turn}` : letter;
         if (used.has(name)) continue;
         this.#names.set(expression, name);
         return name;
       }
   }
+}
+
+/** The dims of the model's inputs that have no name: what inference calls them, and where they are in words. */
+function unnamedDims(store: Store): Map<string, string> {
+  const places = new Map<string, string>();
+  for (const id of store.scopes.get(mainScope(store))?.inputs ?? []) {
+    const { name = "", label = "" } = store.values.get(id) ?? {};
+    const last = name.replace(/\/+$/, "").split("/").pop();
+    dimsOf(label).forEach((dim, axis) => {
+      if (dim === `${last}.${axis}`) places.set(dim, `axis ${axis} of ${name}`);
+    });
+  }
+  return places;
 }
 
 const known = new WeakMap<Store, ShortDims>();

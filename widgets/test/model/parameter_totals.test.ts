@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { INITIALIZER, type ValueRecord } from "../../src/kernel/protocol.ts";
-import { parameterTotals, readBy, typeWords } from "../../src/model/parameter_totals.ts";
+import { constantsOf, parameterTotals, readBy, typeWords } from "../../src/model/parameter_totals.ts";
 import { transformer } from "../fixtures/networks.ts";
 
 function valuesOf(values: [label: string, dtype: string, flags: number][]): ValueRecord[] {
@@ -43,4 +43,15 @@ test("parameters of nodes count once however many of them read them", () => {
   assert.ok(all > 0 && all <= parameterTotals(store.values.values()).elements);
   assert.equal(parameterTotals(readBy(store, [...ids, ...ids])).elements, all);
   assert.equal(parameterTotals(readBy(store, [])).elements, 0);
+});
+
+test("what Constant nodes hold is counted like what is stored beside the nodes", () => {
+  const store = transformer(1).store();
+  const before = parameterTotals(store.values.values(), constantsOf(store));
+  const [node] = [...store.nodes.values()].filter(({ op }) => op === "MatMul"),
+    value = store.values.get(node!.outputs[0]!)!;
+  Object.assign(value, { label: "100×50", dtype: "float32" });
+  node!.op = "Constant";
+  const after = parameterTotals(store.values.values(), constantsOf(store));
+  assert.deepEqual([after.elements - before.elements, after.bytes - before.bytes], [5000, 20000]);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { mainScope } from "../../src/model/names.ts";
 import { shortDims } from "../../src/model/short_dims.ts";
 import { residualChain } from "../fixtures/networks.ts";
 
@@ -33,5 +34,28 @@ test("long dims get letters, those of most values first, and keep them over edit
   assert.deepEqual(
     names.rows.map(({ short }) => short),
     ["D"],
+  );
+});
+
+test("an unnamed dim of an input is a question mark, and told where it is", () => {
+  const store = residualChain(3).store();
+  const scope = store.scopes.get(mainScope(store))!,
+    [input] = scope.inputs.map((id) => store.values.get(id)!),
+    others = [...store.values.values()].filter(({ id }) => id !== input!.id);
+  input!.name = "encoder/X";
+  input!.label = "X.0×X.1×4";
+  others[0]!.label = "X.0";
+  others[1]!.label = "2*X.0×X.1";
+  others[2]!.label = "X.2×4";
+  const names = shortDims(store);
+  assert.equal(names.shortened(input!.label), "?×?1×4");
+  assert.equal(names.shortened(others[0]!.label), "?");
+  assert.equal(names.shortened(others[2]!.label), "X.2×4", "X has no axis 2 of that name");
+  assert.deepEqual(
+    names.rows.map(({ short, meaning }) => [short, meaning]),
+    [
+      ["?", "axis 0 of encoder/X"],
+      ["?1", "axis 1 of encoder/X"],
+    ],
   );
 });

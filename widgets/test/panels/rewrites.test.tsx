@@ -152,6 +152,26 @@ test("after a rewrite the other rules are listed anew, after one elsewhere too, 
   page.close();
 });
 
+test("a comma in a protected name has a backslash", async () => {
+  const page = await pageOf((app) => <Drawer app={app} />);
+  const log = stubbed(page);
+  await page.app.rewriting.open();
+  await page.settle();
+  const field = page.get("rewrites-protect") as HTMLInputElement;
+  field.focus();
+  field.value = "a\\,b, enc/";
+  field.dispatchEvent(new window.Event("input", { bubbles: true }));
+  await page.settle();
+  field.dispatchEvent(new window.KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  await page.settle();
+  assert.deepEqual((log.asked.findLast(([method]) => method === "rewrites")![1] as { protect: string[] }).protect, [
+    "a,b",
+    "enc/",
+  ]);
+  assert.equal((page.get("rewrites-protect") as HTMLInputElement).value, "a\\,b, enc/");
+  page.close();
+});
+
 test("measured gains stand beside their rules", async () => {
   const page = await pageOf((app) => <Drawer app={app} />);
   stubbed(page);

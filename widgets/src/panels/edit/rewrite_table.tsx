@@ -128,13 +128,13 @@ function Bar({ app, able }: { app: App; able: boolean }) {
   );
 }
 
-/** Names that no rule touches, with commas between. */
+/** Names that no rule touches, with commas between; "\\," is a comma in a name. */
 function Protected({ app, able }: { app: App; able: boolean }) {
   const options = useCell(app.rewriting.asked);
   return (
     <div class="ol-rewrite-protect">
       <TextField
-        value={options.protect.join(", ")}
+        value={options.protect.map((name) => name.replaceAll(",", "\\,")).join(", ")}
         label="Names that stay as they are, with commas between; encoder/ is all that begins so"
         testid="rewrites-protect"
         placeholder="protect: names, encoder/"
@@ -143,8 +143,8 @@ function Protected({ app, able }: { app: App; able: boolean }) {
         commit={(text) =>
           app.rewriting.ask({
             protect: text
-              .split(",")
-              .map((name) => name.trim())
+              .split(/(?<!\\),/)
+              .map((name) => name.trim().replaceAll("\\,", ","))
               .filter(Boolean),
           })
         }

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { App } from "../../app.ts";
 import { type SizeRow, type SymbolRow, sizeRows, symbolRows } from "../../model/dims.ts";
 import { plural, valueLabel } from "../../model/names.ts";
+import { shortDims } from "../../model/short_dims.ts";
 import { useEvents } from "../../state.ts";
 import { TextField } from "../parts/controls.tsx";
 import { ShortNames } from "./short_names.tsx";
@@ -56,7 +57,9 @@ function listed(app: App, values: readonly number[]): string {
 
 function Named({ app, row }: { app: App; row: SymbolRow }) {
   const { name, inputs, outputs, values, nodes } = row;
-  const ends = [...inputs, ...outputs].map(([value]) => value);
+  const ends = [...inputs, ...outputs].map(([value]) => value),
+    short = shortDims(app.store).shortened(name),
+    isNamed = !short.startsWith("?");
   const commit = (text: string) => {
     const dim = text.trim();
     return app.edits.make("replace_dim", "model", [], { old: name, new: /^\d+$/.test(dim) ? Number(dim) : dim });
@@ -65,8 +68,10 @@ function Named({ app, row }: { app: App; row: SymbolRow }) {
     <tr data-testid={`dim-${name}`}>
       <th scope="row" class="ol-left ol-dim-name">
         <TextField
-          value={name}
-          label={`Name or size of the dim ${name}`}
+          value={isNamed ? name : short}
+          label={
+            isNamed ? `Name or size of the dim ${name}` : `Name or size of a dim without one: ${listed(app, ends)}`
+          }
           testid={`dim-field-${name}`}
           errorTestid={`dim-error-${name}`}
           mono

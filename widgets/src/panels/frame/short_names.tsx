@@ -1,4 +1,4 @@
-/** The short names of long dims in the picture: a table, and a line of the first of them. */
+/** The short names of dims in the picture: a table, and a line of the first of them. */
 
 import type { App } from "../../app.ts";
 import { plural } from "../../model/names.ts";
@@ -19,14 +19,14 @@ export function ShortNamesLine({ app }: { app: App }) {
       type="button"
       class="ol-status-button ol-short-names"
       data-testid="short-names"
-      title="Short names of long dims in the picture: show all"
+      title="Short names of dims in the picture: show all"
       onClick={() => {
         app.drawer.value = "dims";
       }}
     >
       {rows
         .slice(0, FIRST)
-        .map(({ short, expression }) => `${short} = ${expression}`)
+        .map(({ short, meaning }) => `${short} = ${meaning}`)
         .join(", ")}
       {rows.length > FIRST && `, ${rows.length - FIRST} more`}
     </button>
@@ -43,14 +43,14 @@ export function ShortNames({ app }: { app: App }) {
   ];
   return (
     <table class="ol-table">
-      <caption>Short names of long dims in the picture</caption>
+      <caption>Short names of dims in the picture</caption>
       <tbody>
-        {rows.slice(0, ROWS_SHOWN).map(({ short, expression, values }) => (
+        {rows.slice(0, ROWS_SHOWN).map(({ short, expression, meaning, values }) => (
           <tr key={expression} data-testid={`short-dim-${short}`}>
             <th scope="row" class="ol-left ol-mono">
               {short}
             </th>
-            <td class="ol-left ol-mono">{expression}</td>
+            <td class="ol-left ol-mono">{meaning}</td>
             <td class="ol-left ol-dim">in the shapes of {plural(values.length, "value")}</td>
             <td class="ol-left">
               <button
@@ -58,7 +58,7 @@ export function ShortNames({ app }: { app: App }) {
                 class="ol-link"
                 onClick={() =>
                   app.travel.lightNodes(
-                    `${plural(nodes(values).length, "node")} with ${expression} in their shapes`,
+                    `${plural(nodes(values).length, "node")} with ${meaning} in their shapes`,
                     nodes(values),
                     values,
                   )

@@ -5,7 +5,7 @@ import type { App } from "../../app.ts";
 import { inShort } from "../../graph/groups/summary.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { plural } from "../../model/names.ts";
-import { parameterTotals, readBy, typeWords } from "../../model/parameter_totals.ts";
+import { constantsOf, parameterTotals, readBy, typeWords } from "../../model/parameter_totals.ts";
 import { useAnswer } from "../parts/ask.ts";
 import { Elided, Section } from "../parts/controls.tsx";
 import { Pairs } from "./inspect_node.tsx";
@@ -14,7 +14,7 @@ import { Pairs } from "./inspect_node.tsx";
 export function Parameters({ app, nodes }: { app: App; nodes?: readonly number[] }) {
   const { store } = app;
   const totals = useMemo(
-    () => parameterTotals(nodes ? readBy(store, nodes) : store.values.values()),
+    () => parameterTotals(nodes ? readBy(store, nodes) : store.values.values(), constantsOf(store)),
     [store.version, nodes?.length, nodes?.[0]],
   );
   if (!totals.elements) return null;
