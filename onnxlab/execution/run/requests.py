@@ -65,8 +65,11 @@ class RunRequest:
 
     @property
     def is_like_others(self) -> bool:
-        """Whether a later run of the same key may do without the checks of this one: its feeds went in as they were."""
-        return self.plain and not self.inner and len(self.unchecked) == len(self.arrays) and all(
+        """Whether a later run of the same key may do without the checks of this one: its feeds went in as they were.
+
+        That of a what-if may not: it reads kept values, and is not noted as the last run.
+        """
+        return self.plain and self.is_of_inputs and not self.inner and len(self.unchecked) == len(self.arrays) and all(
             self.unchecked.get(name) is array for name, array in self.arrays.items()
         )  # fmt: skip
 
