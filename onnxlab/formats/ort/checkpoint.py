@@ -14,7 +14,7 @@ from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats.kinds import FileKind
 from onnxlab.formats.ort.decoding import fill_tensor
 from onnxlab.formats.ort.encoding import tensor_table
-from onnxlab.formats.ort.reader import FlatBuffer, FlatTable, damaged
+from onnxlab.formats.ort.reader import REREAD, FlatBuffer, FlatTable, damaged
 from onnxlab.formats.ort.writer import write
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.external_data import is_external
@@ -113,22 +113,23 @@ class TrainingCheckpoint:
 
     def _row(self, tensor: onnx.TensorProto, group: str) -> ParameterRow:
         row = ParameterRow(tensor.name, group, dtypes.name(tensor.data_type), tuple(tensor.dims))
-        if self.nominal:
+        if self.nominal or (array := _reals(tensor)) is None:
             return row
-        array = tensors.to_array(tensor).astype(np.float64)
         finite = array[~np.isnan(array)]
         norms = {
-            name: float(np.linalg.norm(tensors.to_array(momentum).astype(np.float64)))
+            name: float(np.linalg.norm(reals))
             for entry in self.groups
             for name, momentum in entry.momentums.get(tensor.name, {}).items()
+            if (reals := _reals(momentum)) is not None
         }
         if not finite.size:
             return replace(row, nan=int(array.size), momentums=norms)
-        return replace(
-            row, mean=float(finite.mean()), std=float(finite.std()), minimum=float(finite.min()),
-            maximum=float(finite.max()), zeros=float((array == 0).mean()), nan=int(array.size - finite.size),
-            momentums=norms,
-        )  # fmt: skip
+        with np.errstate(all="ignore"):  # infinities have no mean
+            return replace(
+                row, mean=float(finite.mean()), std=float(finite.std()), minimum=float(finite.min()),
+                maximum=float(finite.max()), zeros=float((array == 0).mean()), nan=int(array.size - finite.size),
+                momentums=norms,
+            )  # fmt: skip
 
     def __str__(self) -> str:
         lines = [str(row) for row in self.table()]
@@ -179,10 +180,28 @@ def _difference(ours: onnx.TensorProto, theirs: onnx.TensorProto | None) -> str:
         shapes = [f"{dtypes.name(tensor.data_type)}{list(tensor.dims)}" for tensor in (ours, theirs)]
         return f"{shapes[0]} against {shapes[1]}"
     array, other = tensors.to_array(ours), tensors.to_array(theirs)
-    if array.tobytes() == other.tobytes():
+    bits = "" if array.dtype == object else f"V{array.itemsize}"  # NaN and zeros with signs are compared by their bits
+    count = int((array.view(bits) != other.view(bits)).sum()) if bits else int((array != other).sum())
+    if not count:
         return ""
-    gap = np.abs(array.astype(np.float64) - other.astype(np.float64))
-    return f"{int((gap != 0).sum())} of {gap.size} elements differ, by {float(np.nanmax(gap)):.6g} at most"
+    gap = _largest_gap(ours, theirs)
+    return f"{count} of {array.size} elements differ" + ("" if gap is None else f", by {gap:.6g} at most")
+
+
+def _reals(tensor: onnx.TensorProto) -> "np.ndarray[Any, Any] | None":
+    """The elements as float64; None for strings and complex numbers, which have no order."""
+    array = tensors.to_array(tensor)
+    return None if array.dtype.kind in "Oc" else array.astype(np.float64)
+
+
+def _largest_gap(ours: onnx.TensorProto, theirs: onnx.TensorProto) -> float | None:
+    """The largest difference of two elements, NaN left out; None where there is none, or no order."""
+    array, other = _reals(ours), _reals(theirs)
+    if array is None or other is None:
+        return None
+    with np.errstate(all="ignore"):
+        gap = np.abs(array - other)
+    return float(np.nanmax(gap)) if not np.isnan(gap).all() else None
 
 
 def _bag(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,12 +269,19 @@ def _decoded(data: bytes, path: Path | None) -> TrainingCheckpoint:
         _by_name(_tensor(tensor, external, nominal) for tensor in state[name])
         for name in ("requires_grad_params", "frozen_params")
     ]
+    if both := parameters[0].keys() & parameters[1].keys():
+        raise LoadError(f"its parameter {min(both)!r:.100} is trained and frozen")
     groups = tuple(_group(group, external) for group in root["optimizer_groups"])
     return TrainingCheckpoint(parameters[0], parameters[1], groups, _properties(root["property_bag"]), nominal, version)
 
 
 def _by_name(parameters: Iterable[onnx.TensorProto]) -> Parameters:
-    return {tensor.name: tensor for tensor in parameters}
+    by_name: dict[str, onnx.TensorProto] = {}
+    for tensor in parameters:
+        if tensor.name in by_name:
+            raise LoadError(f"it has two tensors called {tensor.name!r:.100}, of which one would be lost")
+        by_name[tensor.name] = tensor
+    return by_name
 
 
 def _properties(bag: FlatTable | None) -> dict[str, int | float | str]:
@@ -291,14 +317,21 @@ def _tensor(stored: FlatTable, external: Callable[[int, int], bytes] | None, nom
 def _external(path: Path | None) -> Callable[[int, int], bytes]:
     """A function that reads bytes of the data file beside a checkpoint."""
 
+    taken = 0
+
     def read(offset: int, size: int) -> bytes:
         if path is None:
             raise LoadError("its parameters are in a data file beside it: read it by its path")
+        nonlocal taken
+        taken += size
         beside = path.with_name(f"{path.name}.data")
         try:
             with beside.open("rb") as file:
-                if offset + size > beside.stat().st_size:
+                length = beside.stat().st_size
+                if offset + size > length:
                     raise LoadError(f"its data file {beside.name} ends before byte {offset + size:,}")
+                if taken > REREAD * length:
+                    raise damaged(f"it refers to the same bytes of {beside.name} over and over")
                 file.seek(offset)
                 return file.read(size)
         except OSError as error:

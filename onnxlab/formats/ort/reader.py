@@ -18,7 +18,7 @@ DEEPEST: Final = 96
 _SHARED: Final = 16
 """Limit of the bytes of strings read, in sizes of the file; names are shared, so their bytes are read repeatedly."""
 
-_REREAD: Final = 4
+REREAD: Final = 4
 """Limit of the bytes of vectors read, in sizes of the file; vectors are not shared, but read more than once here."""
 
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
@@ -39,7 +39,7 @@ class FlatBuffer:
         self.data, self.size = memoryview(data), len(data)
         self._tables = len(data) // 4 + 16
         self._bytes = _SHARED * len(data) + (1 << 16)
-        self._items = _REREAD * len(data) + (1 << 16)
+        self._items = REREAD * len(data) + (1 << 16)
         self._strings: dict[int, bytes] = {}
 
     def root(self, table: str) -> "FlatTable":

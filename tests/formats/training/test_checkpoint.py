@@ -174,3 +174,33 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(EditError, match=r"do not fit.*fc1\.bias"):
         model.files.load_weights(tmp_path / "other.ckpt")
     assert not model.dirty
+
+
+def test_parameters_without_an_order_are_listed_and_compared_without_numbers() -> None:
+    for array in (np.array(["a", "b"], object), np.array([1 + 2j, 3j], np.complex64)):
+        stored = tensors.from_array(array, "p")
+        (row,) = decode(of_model([stored]).to_bytes()).table()
+        assert (row.mean, row.nan) == (None, None)
+        swapped = of_model([tensors.from_array(array[::-1], "p")])
+        assert of_model([stored]).compare(swapped) == {"p": "2 of 2 elements differ"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_float64_cannot_tell_apart_differ() -> None:
+    for array, other, says in (
+        (np.array([2**53, 5]), np.array([2**53 + 1, 5]), "1 of 2 elements differ, by 0 at most"),
+        (np.array([np.nan, 1.0]), np.array([2.0, np.nan]), "2 of 2 elements differ"),
+        (np.array([np.inf]), np.array([np.nan]), "1 of 1 elements differ"),
+        (np.zeros((0, 3)), np.zeros((0, 3)), ""),
+    ):
+        checkpoints = [of_model([tensors.from_array(each, "p")]) for each in (array, other)]
+        assert checkpoints[0].compare(checkpoints[1]) == ({"p": says} if says else {})
+        assert [str(checkpoint) for checkpoint in checkpoints]
+
+
+def test_two_parameters_of_one_name_are_refused() -> None:
+    first, second = (tensors.from_array(np.float32([number]), "p") for number in (1, 2))
+    with pytest.raises(LoadError, match="two tensors called 'p'"):
+        decode(TrainingCheckpoint({"a": first, "b": second}).to_bytes())
+    with pytest.raises(LoadError, match="'p' is trained and frozen"):
+        decode(TrainingCheckpoint({"p": first}, {"p": second}).to_bytes())
