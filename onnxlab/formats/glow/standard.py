@@ -69,8 +69,12 @@ def standard(model: onnx.ModelProto) -> onnx.ModelProto:
     implied = glow_dialect.input_quantization(list(enumerate(model.graph.node)), described)
     writer = _Writer(result.graph)
     for place, node in enumerate(model.graph.node):
-        attributes = {a.name: decode(a) for a in node.attribute} | implied.get(place, {})
-        writer.write(node, attributes)
+        try:
+            attributes = {a.name: decode(a) for a in node.attribute} | implied.get(place, {})
+            writer.write(node, attributes)
+        except (KeyError, IndexError, TypeError, OverflowError) as error:
+            why = f"its inputs, outputs and attributes are not those of the operator ({error!r:.80})"
+            raise ValueError(f"{node.op_type} {node.name!r:.100} cannot be written: {why}") from None
     return result
 
 

@@ -316,7 +316,6 @@ def _tensor(stored: FlatTable, external: Callable[[int, int], bytes] | None, nom
 
 def _external(path: Path | None) -> Callable[[int, int], bytes]:
     """A function that reads bytes of the data file beside a checkpoint."""
-
     taken = 0
 
     def read(offset: int, size: int) -> bytes:

@@ -90,7 +90,7 @@ def input_quantization(
     implied_of = {}
     for ident, node in nodes:
         held: dict[str, Any] = {a.name: a.f if a.type == onnx.AttributeProto.FLOAT else a.i for a in node.attribute}
-        if node.op_type == "Identity" and node.input[0] in known:
+        if node.op_type == "Identity" and node.output and node.input and node.input[0] in known:
             known[node.output[0]] = known[node.input[0]]
         for slot, name in enumerate(node.output):
             if f"o{slot}_qScale" in held and f"o{slot}_qOffset" in held:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onnxlab
-from onnxlab.errors import EditError, MissingKeyError, SaveError, SaveWarning
+from onnxlab.errors import EditError, FeedError, MissingKeyError, RunError, SaveError, SaveWarning
 from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.graph.protos import glow_dialect
 from onnxlab.notebook.panels.overlay import measured
@@ -145,6 +145,25 @@ def test_what_has_no_operators_of_onnx_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SaveError, match="it is not Glow's"):
         onnxlab.load().save(tmp_path / "m.onnx", format="standard")
     assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("damage", ["no output", "no input", "a kind that there is not", "an Identity of nothing"])
+def test_nodes_that_are_not_those_of_their_operators_are_refused(damage: str, tmp_path: Path) -> None:
+    proto = model()
+    node = proto.graph.node[0]
+    node.op_type = (
+        "Identity" if damage == "an Identity of nothing" else "Glow_TopK" if damage == "no input" else "Glow_Relu"
+    )
+    del node.input[1 if damage.startswith("a ") else 0 :]
+    if damage == "no output":
+        del node.output[:]
+    node.attribute.add(name="o0_elemKind", type="STRING", s=b"nothing" if damage.startswith("a ") else b"float")
+    opened = onnxlab.load(proto)
+    with pytest.raises((SaveError, RunError, FeedError)):
+        opened.run()
+    if damage != "an Identity of nothing":
+        with pytest.raises(SaveError, match=node.op_type):
+            opened.save(tmp_path / "m.onnx", format="standard")
 
 
 def test_what_is_special_is_noted() -> None:
