@@ -316,20 +316,20 @@ def _tensor(stored: FlatTable, external: Callable[[int, int], bytes] | None, nom
 
 def _external(path: Path | None) -> Callable[[int, int], bytes]:
     """A function that reads bytes of the data file beside a checkpoint."""
-    taken = 0
+    bytes_read = 0
 
     def read(offset: int, size: int) -> bytes:
         if path is None:
             raise LoadError("its parameters are in a data file beside it: read it by its path")
-        nonlocal taken
-        taken += size
+        nonlocal bytes_read
+        bytes_read += size
         beside = path.with_name(f"{path.name}.data")
         try:
             with beside.open("rb") as file:
                 length = beside.stat().st_size
                 if offset + size > length:
                     raise LoadError(f"its data file {beside.name} ends before byte {offset + size:,}")
-                if taken > REREAD * length:
+                if bytes_read > REREAD * length:
                     raise damaged(f"it refers to the same bytes of {beside.name} over and over")
                 file.seek(offset)
                 return file.read(size)
