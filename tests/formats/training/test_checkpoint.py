@@ -193,7 +193,7 @@ def test_numbers_that_float64_cannot_tell_apart_differ() -> None:
         (np.array([np.inf]), np.array([np.nan]), "1 of 1 elements differ"),
         (np.zeros((0, 3)), np.zeros((0, 3)), ""),
     ):
-        checkpoints = [of_model([tensors.from_array(each, "p")]) for each in (array, other)]
+        checkpoints = [of_model([tensors.from_array(elements, "p")]) for elements in (array, other)]
         assert checkpoints[0].compare(checkpoints[1]) == ({"p": says} if says else {})
         assert [str(checkpoint) for checkpoint in checkpoints]
 
