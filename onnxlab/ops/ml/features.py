@@ -174,8 +174,11 @@ _NAN = ("NaN",)  # the key of NaN, which is not equal to itself
 def _mapping(table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
     """A function that looks every element up; NaN is a key like any other."""
     get, nan, otherwise = table.get, table.get(_NAN, default), repeat(default)
+    from_array = _dense(table, default, dtype)
 
     def mapped(x: Array) -> Array:
+        if from_array is not None and x.size > _ONE_BY_ONE and x.dtype == np.int64:
+            return from_array(x)
         keys = x.ravel().tolist()
         values: Iterable[Any] = map(get, keys, otherwise)
         if _NAN in table and x.dtype.kind == "f":
@@ -184,6 +187,22 @@ def _mapping(table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) 
         return result if x.ndim == 1 else result.reshape(x.shape)
 
     return mapped
+
+
+_ONE_BY_ONE = 16  # elements up to which looking each up takes less time than calls on arrays
+_SPARSE = 8  # entries of an array for each key, at most
+_LARGEST_KEY = 1 << 40
+
+
+def _dense(table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Callable[[Array], Array] | None:
+    """A function that looks int64 up in an array; None where the keys are no integers close to each other."""
+    keys = [key for key in table if type(key) is int and abs(key) < _LARGEST_KEY]
+    low, count = min(keys, default=0), max(keys, default=0) - min(keys, default=0) + 1
+    if not keys or len(keys) < len(table) or count > _SPARSE * len(keys):
+        return None
+    values = np.fromiter((table.get(key, default) for key in range(low, low + count + 1)), dtype, count + 1)
+    # what is below the first key is a large number without its sign; the entry behind all keys is the default
+    return lambda x: values.take(np.minimum((x - low).view(np.uint64), count).view(np.int64))
 
 
 def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:

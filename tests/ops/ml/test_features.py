@@ -173,3 +173,20 @@ def test_a_machine_that_decides_between_one_class_is_refused():
     machine = {"coefficients": [1.0], "support_vectors": [1.0, 2.0], "vectors_per_class": [1], "rho": [0.0]}
     with pytest.raises(ValueError, match="lists 1 class: expected two or more"):
         run("SVMClassifier", np.float32([[1, 2]]), outputs=2, classlabels_ints=[7], **machine, **ML)
+
+
+@pytest.mark.parametrize("low", [0, -3, 7, 10**12, -(10**12)])
+@pytest.mark.parametrize("kind", [str, int, float])
+def test_many_numbers_are_looked_up_in_an_array_as_a_few_are(low: int, kind: Any) -> None:
+    keys = [low + step for step in (0, 2, 3, 9)]
+    name = {str: "strings", int: "int64s", float: "floats"}[kind]
+    attributes = {"keys_int64s": keys, f"values_{name}": [kind(place) for place in range(4)]} | ML | {"opset": 2}
+    extremes = [np.iinfo(np.int64).min, np.iinfo(np.int64).max, low - 1, low + 10]
+    many = np.array([*range(low - 20, low + 20), *extremes]).reshape(4, 11)
+    (together,) = run("LabelEncoder", many, **attributes)
+    alone = [run("LabelEncoder", many[row : row + 1, column], **attributes)[0] for row in range(4)
+             for column in range(11)]  # fmt: skip
+    assert together.shape == many.shape
+    assert together.dtype == alone[0].dtype
+    assert together.reshape(-1).tolist() == [item.tolist()[0] for item in alone]
+    assert together.reshape(-1).tolist().count(alone[20].tolist()[0]) >= 1

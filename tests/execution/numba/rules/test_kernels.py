@@ -6,7 +6,8 @@ import pytest
 from onnxlab.execution.numba.lowering import matrix_products
 from onnxlab.execution.numba.lowering.matrix_products import pack
 from onnxlab.execution.numba.machine.vector_operations import EXPRESSIONS
-from tests.execution.support.regions import Recipe, check
+from tests.execution.support.integer_operands import oracle
+from tests.execution.support.regions import Recipe, assert_close, check
 
 CHANNELS = (1, 3, 17, 31, 33)
 
@@ -336,3 +337,28 @@ def test_weights_that_lie_turned_are_packed_alike(rng, shape):
     batches, depth, columns = shape
     turned = normal(rng, batches, columns, depth).transpose(0, 2, 1)
     np.testing.assert_array_equal(pack(turned), pack(np.ascontiguousarray(turned)))
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((5, 2), [1]), ((5, 2), [-1]), ((3, 4, 2), [0]), ((2, 7, 3), [2, 0]), ((2, 3), [0, 1]), ((4, 1, 6), [1])],
+)
+@pytest.mark.parametrize("opset", [13, 18])
+def test_products_of_a_few_factors(shape, axes, keepdims, opset):
+    rng, recipe = np.random.default_rng(0), Recipe(opset)
+    x = rng.standard_normal(shape).astype(np.float32)
+    x.reshape(-1)[3] = np.nan
+    name = recipe.input("x", x)
+    inputs, attributes = ((name, recipe.constant(np.array(axes))), {}) if opset == 18 else ((name,), {"axes": axes})
+    model = recipe.model(recipe.node("ReduceProd", *inputs, keepdims=keepdims, **attributes))
+    results = check(model, {"x": x}, 1e-6)
+    for name, expected in oracle(model, {"x": x}).items():
+        assert_close(results[name], expected, 1e-6, name)
+
+
+@pytest.mark.parametrize("shape", [(3, 9), (2, 0)])
+def test_products_of_many_factors_are_numpys(shape):
+    recipe, x = Recipe(18), np.ones(shape, np.float32)
+    y = recipe.node("ReduceProd", recipe.input("x", x), recipe.constant(np.array([1])))
+    check(recipe.model(y), {"x": x}, compiled=False)

@@ -11,10 +11,11 @@ from onnxlab.execution.numba.lowering.matrix_products import bits
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.builder import Word
 from onnxlab.execution.numba.plan.copies import contiguous
+from onnxlab.execution.numba.plan.elementwise_chains import Chain, chain
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
 from onnxlab.execution.numba.rules.part_matcher import PartMatch
-from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule
+from onnxlab.execution.numba.rules.registry import StaticFacts, floats, floats_at, rule
 from onnxlab.graph.edit.snapshot import NodeView
 
 
@@ -214,12 +215,7 @@ def reduction(binder: Binder, node: NodeView) -> None:
     """Lower the reductions."""
     x = binder.floats(node.inputs[0])
     rank = len(x.shape)
-    axes = _reduced_axes(binder, node)
-    if not axes:
-        if node.attributes.get("noop_with_empty_axes", 0):
-            raise UnbindableError("a reduction along no axis")
-        axes = list(range(rank))
-    reduced = sorted(axis + rank if axis < 0 else axis for axis in axes)
+    reduced = _reduced_in_order(binder, node, rank)
     kept_axes = [axis for axis in range(rank) if axis not in reduced]
     shape = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
     if node.op_type == "ReduceLogSumExp":
@@ -233,6 +229,52 @@ def reduction(binder: Binder, node: NodeView) -> None:
         binder.combine(node.outputs[0], "sqrt", [result])
     else:
         binder.put(node.outputs[0], result)
+
+
+def _reduced_in_order(binder: Binder, node: NodeView, rank: int) -> list[int]:
+    """The axes of a reduction from the front, all where none are given."""
+    axes = _reduced_axes(binder, node)
+    if not axes:
+        if node.attributes.get("noop_with_empty_axes", 0):
+            raise UnbindableError("a reduction along no axis")
+        axes = list(range(rank))
+    return sorted(axis + rank if axis < 0 else axis for axis in axes)
+
+
+_FACTORS = 8  # of a product, which are read by one elementwise operation
+
+
+def _few_factors(node: NodeView, view: StaticFacts) -> str:
+    """Take products along axes of a few elements."""
+    if reason := floats_at(node, view, 0):
+        return reason
+    dims, axes = view.fact(node.inputs[0]).shape, node.attributes.get("axes")
+    if len(node.inputs) > 1 and node.inputs[1]:
+        axes = view.constant(node.inputs[1])
+    if dims is None or axes is None or not len(axes):
+        return "a product along axes that are not known"
+    sizes = [dims[int(axis)] for axis in axes if -len(dims) <= axis < len(dims)]
+    numbers = [size for size in sizes if isinstance(size, int)]
+    few = len(numbers) == len(axes) and 1 <= prod(numbers) <= _FACTORS
+    return "" if few else f"a product of other than 1 to {_FACTORS} factors"
+
+
+@rule("ReduceProd", accept=_few_factors)
+def product(binder: Binder, node: NodeView) -> None:
+    """Lower a product of a few slices."""
+    x = binder.floats(node.inputs[0])
+    reduced = _reduced_in_order(binder, node, len(x.shape))
+    kept_axes = [axis for axis in range(len(x.shape)) if axis not in reduced or node.attributes.get("keepdims", 1)]
+    if len({*reduced}) < len(reduced) or not 1 <= prod(x.shape[axis] for axis in reduced) <= _FACTORS:
+        raise UnbindableError(f"a product along axes {reduced} of {x.shape}")
+    shape = [1 if axis in reduced else x.shape[axis] for axis in kept_axes]
+    strides = [0 if axis in reduced else x.strides[axis] for axis in kept_axes]
+    offsets = [sum(place * x.strides[axis] for place, axis in zip(places, reduced, strict=True))
+               for places in np.ndindex(*(x.shape[axis] for axis in reduced))]  # fmt: skip
+    result: Chain | View = x.at(offsets[0], shape, strides)
+    for offset in offsets[1:]:
+        result = chain("mul", result, x.at(offset, shape, strides))
+    binder.put(node.outputs[0], result)
 
 
 def _log_sum_exp(binder: Binder, x: View, kept_axes: list[int], reduced: list[int], shape: list[int]) -> View:
