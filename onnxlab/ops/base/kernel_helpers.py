@@ -146,8 +146,8 @@ def normal_axes(axes: Sequence[int] | Array | None, rank: int) -> tuple[int, ...
     """Return axes from 0 to rank − 1 in the order given; every axis when None."""
     if axes is None:
         return tuple(range(rank))
-    if isinstance(axes, list) and len(axes) == 1 and 0 <= axes[0] < rank:
-        return (axes[0],)
+    if isinstance(axes, list) and len(axes) == 1 and -rank <= axes[0] < rank:
+        return (axes[0] % rank,)
     return tuple([normal_axis(int(axis), rank) for axis in axes])
 
 

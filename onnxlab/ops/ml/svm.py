@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from itertools import accumulate, combinations
 from operator import mul
 
@@ -16,7 +15,6 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.base.estimates import svm_flops
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.ml.features import DOMAIN, check_transform, features, labels, post_transform, row_count, winner
@@ -26,18 +24,20 @@ from onnxlab.shapes import Fact, TensorFact
 _transformed = post_transform
 
 
-def _kernel_product(x: Array, vectors: Array, kind: str, parameters: Sequence[float] | None) -> Array:
-    """[N, vectors]: the kernel function of every row and support vector; parameters are gamma, coef0, degree."""
+def _kernel_product(vectors: Array, kind: str, parameters: Sequence[float] | None) -> Callable[[Array], Array]:
+    """[N, F] -> [N, vectors]: the kernel function of every row and vector; parameters are gamma, coef0, degree."""
     gamma, coef0, degree = (*(parameters or (0.0, 0.0, 0.0)),)[:3]
+    columns = vectors.T
     if kind == "RBF":
-        return np.exp(-gamma * _distances(x, vectors))
-    product = x @ vectors.T
+        lengths = (vectors * vectors).sum(axis=1)
+        longest = float(lengths.max(initial=0))
+        return lambda x: np.exp(-gamma * _distances(x, vectors, lengths, longest))
     if kind == "LINEAR":
-        return product
+        return lambda x: x @ columns
     if kind == "POLY":
-        return (gamma * product + coef0) ** degree
+        return lambda x: (gamma * (x @ columns) + coef0) ** degree
     if kind == "SIGMOID":
-        return np.tanh(gamma * product + coef0)
+        return lambda x: np.tanh(gamma * (x @ columns) + coef0)
     raise ValueError(f"kernel_type is {kind!r}: expected LINEAR, POLY, RBF or SIGMOID")
 
 
@@ -45,9 +45,13 @@ _SAFE = 1e8
 """Squared lengths of vectors up to which their distance is accurate enough when computed from these."""
 
 
-def _distances(x: Array, vectors: Array) -> Array:
-    """[N, vectors]: squared Euclidean distances, of long or infinite rows by their differences."""
-    lengths, (others, longest) = np.add.reduce(x * x, axis=1), remembered(_lengths, vectors)
+def _distances(x: Array, vectors: Array, others: Array, longest: float) -> Array:
+    """[N, vectors]: squared Euclidean distances, of long or infinite rows by their differences.
+
+    Args:
+        others: squared lengths of the vectors, none above `longest`.
+    """
+    lengths = np.add.reduce(x * x, axis=1)
     squared = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
     if not np.maximum.reduce(lengths, initial=0) + longest <= _SAFE:
         for row in np.flatnonzero(~(lengths + longest <= _SAFE)).tolist():
@@ -55,15 +59,8 @@ def _distances(x: Array, vectors: Array) -> Array:
     return squared
 
 
-def _lengths(vectors: Array) -> tuple[Array, float]:
-    """Squared lengths of vectors, and the largest."""
-    lengths = (vectors * vectors).sum(axis=1)
-    return lengths, float(lengths.max(initial=0))
-
-
-@kernel("SVMRegressor", domain=DOMAIN)
+@kernel("SVMRegressor", domain=DOMAIN, bound=True)
 def svm_regressor(
-    x: Array,
     coefficients: Sequence[float] = (),
     kernel_params: Sequence[float] | None = None,
     kernel_type: str = "LINEAR",
@@ -72,26 +69,30 @@ def svm_regressor(
     post_transform: str = "NONE",
     rho: Sequence[float] = (0.0,),
     support_vectors: Sequence[float] = (),
-) -> Array:
+) -> Callable[[Array], Array]:
     """[N, 1]: Σ coefficient · kernel(x, vector) + rho; its sign for a one-class machine.
 
     As in ONNX Runtime, post_transform changes nothing.
     """
-    rows, weights = _rows(x), np.asarray(coefficients, np.float64)
+    weights, offset = np.asarray(coefficients, np.float64), rho[0] if rho else 0.0
     if n_supports:
-        vectors = remembered(matrix, support_vectors, n_supports)
-        scores = _kernel_product(rows, vectors, kernel_type, kernel_params) @ weights
+        vectors = matrix(support_vectors, n_supports)
     else:  # a linear machine in primal form
-        scores = _kernel_product(rows, weights.reshape(1, -1), "LINEAR", None)[:, 0]
-    scores = scores + (rho[0] if rho else 0.0)
-    if one_class:
-        scores = np.where(scores > 0, 1.0, -1.0)
-    return scores[:, None].astype(np.float32)
+        vectors, kernel_type = weights.reshape(1, -1), "LINEAR"
+    product = _kernel_product(vectors, kernel_type, kernel_params)
+
+    def regress(x: Array) -> Array:
+        products = product(_rows(x))
+        scores = (products @ weights if n_supports else products[:, 0]) + offset
+        if one_class:
+            scores = np.where(scores > 0, 1.0, -1.0)
+        return scores[:, None].astype(np.float32)
+
+    return regress
 
 
-@kernel("SVMClassifier", domain=DOMAIN)
+@kernel("SVMClassifier", domain=DOMAIN, bound=True)
 def svm_classifier(
-    x: Array,
     classlabels_ints: Sequence[int] | None = None,
     classlabels_strings: Sequence[str] | None = None,
     coefficients: Sequence[float] = (),
@@ -103,31 +104,37 @@ def svm_classifier(
     rho: Sequence[float] = (),
     support_vectors: Sequence[float] = (),
     vectors_per_class: Sequence[int] | None = None,
-) -> tuple[Array, Array]:
+) -> Callable[[Array], tuple[Array, Array]]:
     """(labels [N], scores): one-against-one machines vote, prob_a and prob_b make probabilities; or linear ones.
 
     The class with the most votes wins, even where another one is more probable.
     """
-    names, rows = labels(classlabels_strings, classlabels_ints), _rows(x)
+    names = labels(classlabels_strings, classlabels_ints)
     if not vectors_per_class:
-        return _linear(rows, names, coefficients, rho, post_transform)
+        weights = matrix(coefficients, len(names))
+        return lambda x: _linear(_rows(x), names, weights, rho, post_transform)
     counts = list(vectors_per_class)
     classes, total = len(counts), sum(counts)
     if classes < 2:
         raise ValueError(f"vectors_per_class lists {classes} class: expected two or more")
-    vectors = remembered(matrix, support_vectors, total)
-    weights = remembered(matrix, coefficients, classes - 1)
-    products = _kernel_product(rows, vectors, kernel_type, kernel_params)
-    decisions = _one_against_one(products, weights, counts, rho)
-    pairs = _pairs(classes)
-    chosen = names[_votes(decisions, pairs, classes).argmax(axis=1)]
-    if prob_a:
-        scores = _probabilities(decisions, prob_a, prob_b or (0.0,) * len(prob_a), pairs, classes)
-    elif classes == 2:  # one machine, whose decision is for the first class
-        return chosen, _pair(decisions, post_transform).astype(np.float32)
-    else:
-        scores = decisions
-    return chosen, _transformed(scores, post_transform).astype(np.float32)
+    product = _kernel_product(matrix(support_vectors, total), kernel_type, kernel_params)
+    decide = _one_against_one(matrix(coefficients, classes - 1), counts, rho)
+    firsts, _ = pairs = np.triu_indices(classes, 1)
+    of_pairs = (prob_a, prob_b or (0.0,) * len(prob_a)) if prob_a else ((0.0,) * len(firsts),) * 2
+    slopes, offsets = (np.asarray(numbers, np.float64)[: len(firsts)].reshape(len(firsts)) for numbers in of_pairs)
+
+    def classify(x: Array) -> tuple[Array, Array]:
+        decisions = decide(product(_rows(x)))
+        chosen = names[_votes(decisions, pairs, classes).argmax(axis=1)]
+        if prob_a:
+            scores = _probabilities(decisions, slopes, offsets, pairs, classes)
+        elif classes == 2:  # one machine, whose decision is for the first class
+            return chosen, _pair(decisions, post_transform).astype(np.float32)
+        else:
+            scores = decisions
+        return chosen, _transformed(scores, post_transform).astype(np.float32)
+
+    return classify
 
 
 def _rows(x: Array) -> Array:
@@ -135,14 +142,7 @@ def _rows(x: Array) -> Array:
     return features(x).astype(np.float32, copy=False).astype(np.float64)
 
 
-@lru_cache(8)
-def _pairs(classes: int) -> tuple[Array, Array]:
-    """The first and the second class of each machine."""
-    firsts, seconds = np.triu_indices(classes, 1)
-    return firsts, seconds
-
-
-def _votes(decisions: Array, pairs: tuple[Array, Array], classes: int) -> Array:
+def _votes(decisions: Array, pairs: tuple[Array, ...], classes: int) -> Array:
     """[N, classes]: how many machines decided for each; without a decision (NaN) it is the second of a pair."""
     winners = np.where(decisions > 0, *pairs) + np.arange(0, len(decisions) * classes, classes)[:, None]
     return np.bincount(winners.ravel(), minlength=len(decisions) * classes).reshape(-1, classes)
@@ -161,15 +161,12 @@ def matrix(values: Sequence[float], rows: int) -> Array:
     return np.asarray(values, np.float64).reshape(rows, -1)
 
 
-def _linear(
-    rows: Array, names: Array, coefficients: Sequence[float], rho: Sequence[float], transform: str
-) -> tuple[Array, Array]:
+def _linear(rows: Array, names: Array, weights: Array, rho: Sequence[float], transform: str) -> tuple[Array, Array]:
     """Machines in primal form, one for each class.
 
     With two classes, the second wins where any score is above 0 (½ where no coefficient is negative), as in ONNX
     Runtime.
     """
-    weights = remembered(matrix, coefficients, len(names))
     scores = rows @ weights.T + (rho[0] if rho else 0.0)
     best = winner(scores)
     if len(names) == 2:
@@ -178,24 +175,28 @@ def _linear(
     return names[best], _transformed(scores, transform).astype(np.float32)
 
 
-def _one_against_one(products: Array, weights: Array, counts: Sequence[int], rho: Sequence[float]) -> Array:
-    """[N, pairs]: the decision of the machine for each pair of classes, positive for the first."""
+def _one_against_one(weights: Array, counts: Sequence[int], rho: Sequence[float]) -> Callable[[Array], Array]:
+    """Kernel products [N, vectors] -> [N, pairs]: decisions of the machines of all pairs, positive for the first."""
     parts = [slice(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
     pairs = list(combinations(range(len(counts)), 2))
-    decisions = np.empty((len(products), len(pairs)))
-    for number, (i, j) in enumerate(pairs):
-        first, second = parts[i], parts[j]
-        score = products[:, first] @ weights[j - 1, first] + products[:, second] @ weights[i, second]
-        decisions[:, number] = score + rho[number]
-    return decisions
+    of_pairs = [(parts[i], weights[j - 1, parts[i]], parts[j], weights[i, parts[j]]) for i, j in pairs]
+    offsets = [rho[number] for number in range(len(pairs))]
+
+    def decide(products: Array) -> Array:
+        decisions = np.empty((len(products), len(pairs)))
+        for number, (first, of_first, second, of_second) in enumerate(of_pairs):
+            score = np.dot(products[:, first], of_first) + np.dot(products[:, second], of_second)
+            np.add(score, offsets[number], decisions[:, number])
+        return decisions
+
+    return decide
 
 
 def _probabilities(
-    decisions: Array, a: Sequence[float], b: Sequence[float], pairs: tuple[Array, Array], classes: int
-) -> Array:
+    decisions: Array, slopes: Array, offsets: Array, pairs: tuple[Array, ...], classes: int
+) -> Array:  # fmt: skip
     """Class probabilities by Wu, Lin and Weng's pairwise coupling, as in libsvm."""
     (firsts, seconds), pairwise = pairs, np.zeros((len(decisions), classes, classes))
-    slopes, offsets = (np.asarray(numbers, np.float64)[: len(firsts)].reshape(len(firsts)) for numbers in (a, b))
     p = 1 / (1 + np.exp(decisions * slopes + offsets))
     p = np.minimum(np.maximum(p, 1e-7), 1 - 1e-7)
     pairwise[:, firsts, seconds], pairwise[:, seconds, firsts] = p, 1 - p

@@ -77,3 +77,19 @@ def test_one_hot_and_non_zero():
     agree("OneHot", i64(1, -1, 9, 3), i64(4), np.float32([2, 5]), opset=11, axis=0)
     agree("NonZero", ints(3, 4, low=0, high=2), opset=13)
     agree("Compress", floats(3, 4), np.array([True, False, True]), opset=11, axis=0)
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+@pytest.mark.parametrize("wide", [2, 3])
+def test_scatter_of_more_expanded_entries_than_copies(reduction, wide):
+    entries = np.array([0, 3, 3, -1, 1, 0, 3, 2, 2], np.int64)
+    indices = np.broadcast_to(entries[:, None], (9, 2))
+    data, updates = floats(4, wide), floats(9, 2, seed=1)
+    (y,) = run("ScatterElements", data, indices, updates, opset=18, reduction=reduction)
+    (expected,) = run("ScatterElements", data, indices.copy(), updates, opset=18, reduction=reduction)
+    np.testing.assert_array_equal(y, expected)
+    with pytest.raises(IndexError, match="indices run from -1 to 4: axis 0 has 4 elements"):
+        run("ScatterElements", data, np.where(indices == 2, 4, indices), updates, opset=18, reduction=reduction)
+    with pytest.raises(IndexError, match="indices run from -1 to 4: axis 0 has 4 elements"):
+        run("ScatterElements", data, np.broadcast_to(np.where(entries == 2, 4, entries)[:, None], (9, 2)), updates,
+            opset=18, reduction=reduction)  # fmt: skip

@@ -106,3 +106,12 @@ def test_index_tuples_of_no_indices():
 def test_split_into_another_number_than_its_outputs_is_refused(count):
     with pytest.raises(ValueError, match=f"num_outputs is {count}: expected 3"):
         run("Split", floats(7, 2), opset=18, outputs=3, num_outputs=count)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+@pytest.mark.parametrize("pads", [(2, 0, 1, 3), (-1, 7, 9, -1), (0, -2, 0, 0)])
+def test_pads_of_small_and_of_large_tensors_are_the_same(pads, mode):
+    x = floats(3, 4)
+    (y,) = run("Pad", x, i64(*pads), opset=19, mode=mode)
+    (large,) = run("Pad", np.broadcast_to(x, (1 << 14, 3, 4)), i64(*pads), None, i64(1, 2), opset=19, mode=mode)
+    np.testing.assert_array_equal(large[7], y)

@@ -66,9 +66,11 @@ def product_of_integers(a: Array, b: Array) -> Array:
 @kernel("MatMul")
 def mat_mul(a: Array, b: Array) -> Array:
     """np.matmul: stacks of matrices broadcast, vectors count as a row or column."""
-    if a.dtype == b.dtype == _SINGLE and b.ndim == 2 < a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
+    if a.dtype == b.dtype == _SINGLE and b.ndim == 2 <= a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
         width, columns = b.shape  # the most frequent case, in which a microsecond counts
         if a.shape[-1] == width and a.size and columns:
+            if a.ndim == 2:
+                return np.dot(a, b) if not 1 < len(a) < 4 else product(a, b)
             y = np.empty((*a.shape[:-1], columns), _SINGLE)  # no view of rows: its buffer may be used again
             np.dot(a.reshape(-1, width), b, y.reshape(-1, columns))
             return y

@@ -39,7 +39,7 @@ def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
 
 
 def _mean(x: Array, axes: Axes, keepdims: bool) -> Array:
-    last = axes and axes == tuple(range(x.ndim - len(axes), x.ndim))
+    last = axes and axes[0] == x.ndim - len(axes) and axes == tuple(range(axes[0], x.ndim))
     if last and x.dtype.char in "fd" and x.size and x.flags.c_contiguous:
         lead = x.shape[: x.ndim - len(axes)]
         width = prod(x.shape[len(lead) :])
@@ -153,20 +153,20 @@ def _arg(function: Callable[..., Array], x: Array, axis: int, keepdims: int, sel
     if select_last_index:
         indices = x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis, keepdims=keepdims == 1)
     else:
-        indices = function(x, axis=axis, keepdims=keepdims == 1)
+        indices = function(x, axis, keepdims=keepdims == 1)
     return np.asarray(indices, np.int64)
 
 
 @kernel("ArgMax")
 def arg_max(x: Array, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Array:
     """int64 index of the largest element along `axis`: of equal ones the first, or the last."""
-    return _arg(np.argmax, x, axis, keepdims, select_last_index)
+    return _arg(np.ndarray.argmax, x, axis, keepdims, select_last_index)
 
 
 @kernel("ArgMin")
 def arg_min(x: Array, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Array:
     """int64 index of the smallest element along `axis`: of equal ones the first, or the last."""
-    return _arg(np.argmin, x, axis, keepdims, select_last_index)
+    return _arg(np.ndarray.argmin, x, axis, keepdims, select_last_index)
 
 
 def _cumulate(ufunc: Any, x: Array, axis: Array, exclusive: int, reverse: int) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.derivatives import Arrays, derivative
-from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axis
+from onnxlab.ops.base.kernel_helpers import Array, at, integers, normal_axis
 from onnxlab.ops.base.registry import Attributes, kernel, rule, windowed
 from onnxlab.ops.base.rule_helpers import (
     MaybeFact,
@@ -128,11 +128,9 @@ def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
 
 
 def _is_repeated(indices: Array, axis: int) -> bool:
-    """Whether an index is expanded along every other axis, and its entries are fewer than the copies of each."""
+    """Whether an index is expanded along every other axis."""
     others = [stride == 0 or size == 1 for stride, size in zip(indices.strides, indices.shape, strict=True)]
-    if indices.ndim == 1 or not indices.size or not all(others[:axis] + others[axis + 1 :]):
-        return False
-    return bool(indices.shape[axis] ** 2 <= indices.size)
+    return indices.ndim > 1 and indices.size > 0 and all(others[:axis] + others[axis + 1 :])
 
 
 def _combined_slices(data: Array, indices: Array, updates: Array, axis: int, combine: Any) -> Array:
@@ -154,7 +152,10 @@ def scatter_elements(data: Array, indices: Array, updates: Array, axis: int = 0,
         raise ValueError(f"indices have shape {indices.shape}, updates {updates.shape}: expected equal shapes")
     try:
         if reduction in _REDUCTIONS and _is_repeated(indices, axis):  # as graph neural networks do
-            return _combined_slices(data, indices.swapaxes(0, axis), updates, axis, _REDUCTIONS[reduction])
+            if indices.shape[axis] ** 2 <= indices.size:  # fewer entries than copies of each
+                return _combined_slices(data, indices.swapaxes(0, axis), updates, axis, _REDUCTIONS[reduction])
+            if not axis and data.shape[1:] == indices.shape[1:]:
+                return _scatter(data, (indices[at(slice(None), *(0,) * (indices.ndim - 1))],), updates, reduction)
         return _scatter(data, tuple(_grid(indices, axis)), updates, reduction)
     except IndexError:
         raise _out_of_range("indices", indices, data.shape[axis], axis) from None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -64,7 +65,12 @@ def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: s
             if dim and not left:
                 raise ValueError(f"pads leave nothing of axis {axis}: mode {mode!r} has nothing to repeat")
         grow = [(max(0, begin), max(0, end)) for begin, end in width]
-        return np.pad(data, grow, mode=_PAD_MODES[mode])  # type: ignore[call-overload]
+        if prod(dims) > _SMALL or not data.size:
+            return np.pad(data, grow, mode=_PAD_MODES[mode])  # type: ignore[call-overload]
+        for axis, pair in enumerate(grow):
+            if max(pair):
+                data = data.take(_sources(data.shape[axis], pair, mode), axis)
+        return data
     if value is None:
         value = "" if data.dtype == object else 0
     result = np.full(dims, value, data.dtype)
@@ -72,6 +78,16 @@ def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: s
         starts = [part.start + begin for part, (begin, _) in zip(remaining, width, strict=True)]
         result[tuple(slice(start, start + dim) for start, dim in zip(starts, data.shape, strict=True))] = data
     return result
+
+
+_SMALL = 1 << 16
+"""Elements up to which an index of each padded axis takes less time than `np.pad`, most of which is Python."""
+
+
+@lru_cache(64)
+def _sources(size: int, grow: tuple[int, int], mode: str) -> Array:
+    """The element of an axis of `size` that each one of the padded axis repeats."""
+    return np.pad(np.arange(size), grow, mode=_PAD_MODES[mode])  # type: ignore[call-overload]
 
 
 @kernel("Pad", since=1, context=True)

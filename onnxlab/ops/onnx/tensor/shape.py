@@ -99,11 +99,13 @@ def split_at(x: Array, axis: int, lengths: Sequence[int]) -> tuple[Array, ...]:
     Raises:
         ValueError: a length is negative, or they do not add up to the dimension.
     """
-    if sum(lengths) != x.shape[axis] or any(length < 0 for length in lengths):
+    if sum(lengths) != x.shape[axis] or min(lengths, default=0) < 0:
         raise ValueError(f"split {list(lengths)} does not add up to the {x.shape[axis]} of axis {axis}")
-    stops = np.cumsum(lengths).tolist()
-    lead = (slice(None),) * axis
-    return tuple(x[(*lead, slice(stop - length, stop))] for stop, length in zip(stops, lengths, strict=True))
+    lead, start, pieces = (slice(None),) * axis, 0, list[Array]()
+    for length in lengths:
+        pieces.append(x[(*lead, slice(start, start + length))])
+        start += length
+    return tuple(pieces)
 
 
 @kernel("Split", since=13, context=True)
