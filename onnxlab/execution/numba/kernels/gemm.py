@@ -30,6 +30,7 @@ from onnxlab.execution.numba.kernels.simd.microkernel import (
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 
 _PANEL = COLUMNS * 4
+_FEW_ROWS = HALF_ROWS - 1
 
 
 @helper
@@ -49,7 +50,7 @@ def span(record, unit):
 
 def _rows_of(vectors: int) -> Any:
     """`panel_rows` for panels of which so many vectors are used."""
-    full, half, single = (make_tile(rows, vectors) for rows in (ROWS, HALF_ROWS, 1))
+    full, half, few, single = (make_tile(rows, vectors) for rows in (ROWS, HALF_ROWS, _FEW_ROWS, 1))
 
     @helper
     def rows_of(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
@@ -64,11 +65,15 @@ def _rows_of(vectors: int) -> Any:
                 full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
                 row += ROWS
                 ahead += panel * ROWS // rows
-            elif left > 1:
+            elif left > _FEW_ROWS:
                 pace = STRETCH * HALF_ROWS // rows
                 half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
                 row += HALF_ROWS
                 ahead += panel * HALF_ROWS // rows
+            elif left > 1:
+                pace = STRETCH * _FEW_ROWS // rows
+                few(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
+                row += _FEW_ROWS
             else:
                 single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead,
                        STRETCH // rows)  # fmt: skip
