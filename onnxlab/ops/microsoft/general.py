@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -128,38 +128,56 @@ def gather_block_quantized(
     return narrow((values if zero is None else values - zero) * factors, scales.dtype)
 
 
-@kernel("Tokenizer", domain=DOMAIN)
+@kernel("Tokenizer", domain=DOMAIN, bound=True)
 def tokenizer(
-    x: Array,
-    mark: int,
-    mincharnum: int,
-    pad_value: str,
-    separators: Sequence[str] | None = None,
-    tokenexp: str = "",
-) -> Array:
+    mark: int, mincharnum: int, pad_value: str, separators: Sequence[str] | None = None, tokenexp: str = ""
+) -> Callable[[Array], Array]:
     """The tokens of every string of X [C] or [N, C]: [.., most tokens of any], the rest filled with `pad_value`.
 
     A token is what lies between matches of the separators (regular expressions; "" alone means every character), or a
     match of `tokenexp`. With `mark` each list begins with U+0002 and ends with U+0003.
     """
-    lists = [list(_tokens(text, separators, tokenexp, mincharnum)) for text in x.reshape(-1).tolist()]
-    if mark and any(lists):
-        lists = [["\x02", *tokens, "\x03"] for tokens in lists]
-    longest = max(map(len, lists), default=0)
-    flat = [token for tokens in lists for token in (*tokens, *[pad_value] * (longest - len(tokens)))]
-    return strings(flat, (*x.shape, longest))
+    parts, least = _matches(tokenexp) if tokenexp else _between(separators), max(1, mincharnum)
+
+    def tokenize(x: Array) -> Array:
+        lists = [[part for part in parts(text) if len(part) >= least] for text in x.ravel().tolist()]
+        if mark and any(lists):
+            lists = [["\x02", *tokens, "\x03"] for tokens in lists]
+        longest = max(map(len, lists), default=0)
+        flat = lists[0] if len(lists) == 1 else [
+            token for tokens in lists for token in (*tokens, *[pad_value] * (longest - len(tokens)))
+        ]  # fmt: skip
+        return strings(flat, (*x.shape, longest))
+
+    return tokenize
 
 
-def _tokens(text: str, separators: Sequence[str] | None, tokenexp: str, least: int) -> Iterator[str]:
-    if tokenexp:
-        parts = [match[0] for match in re.finditer(tokenexp, text)]
-    elif separators is not None and list(separators) == [""]:
-        parts = list(text)
-    else:
+def _matches(tokenexp: str) -> Callable[[str], Iterable[str]]:
+    """A function that gives the matches of a regular expression in a text."""
+    pattern = re.compile(tokenexp)
+    return (lambda text: [match[0] for match in pattern.finditer(text)]) if pattern.groups else pattern.findall
+
+
+_SPECIAL = frozenset("\\^$.|?*+()[]{}")
+"""Characters that mean something else in a regular expression."""
+
+
+def _between(separators: Sequence[str] | None) -> Callable[[str], Iterable[str]]:
+    """A function that gives what lies between the matches of regular expressions in a text, "" included."""
+    if separators is not None and list(separators) == [""]:
+        return list
+    patterns = [re.compile(separator) for separator in separators or ()]
+    if len(patterns) == 1:
+        (only,) = separators or ()
+        return patterns[0].split if _SPECIAL.intersection(only) else lambda text: text.split(only)
+
+    def between(text: str) -> list[str]:
         parts = [text]
-        for separator in separators or ():
-            parts = [piece for part in parts for piece in re.split(separator, part)]
-    yield from (part for part in parts if part and len(part) >= least)
+        for pattern in patterns:
+            parts = [piece for part in parts for piece in pattern.split(part)]
+        return parts
+
+    return between
 
 
 @kernel("WordConvEmbedding", domain=DOMAIN)
@@ -269,7 +287,7 @@ traits("Pad", OpTraits(category="shape", shape="sizes", flops=0), DOMAIN)
 traits("Range", OpTraits(category="constant", shape="elements", flops=0), DOMAIN)
 traits("SampleOp", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)
 traits("SparseToDenseMatMul", OpTraits(category="matrix", shape="other", flops=product_flops), DOMAIN)
-traits("Tokenizer", OpTraits(category="text", shape="data", flops=1), DOMAIN)
+traits("Tokenizer", OpTraits(category="text", shape="data", flops=1, quiet=True), DOMAIN)
 traits("Unique", OpTraits(category="shape", shape="data", flops=1), DOMAIN)
 traits("WordConvEmbedding", OpTraits(category="convolution", shape="shapes", flops=1), DOMAIN)
 traits("GatherND", OpTraits(category="shape", shape="shapes", flops=0, layer="lookup"), DOMAIN)

@@ -35,6 +35,11 @@ def test_simplified_layer_normalization():
         (words("abc", "de"), {"separators": [""], "mark": 1, "mincharnum": 1}),
         (words("a bb ccc"), {"separators": [" "], "mark": 0, "mincharnum": 2}),
         (words("a1b22", "c"), {"tokenexp": "[a-z]", "mark": 0, "mincharnum": 1}),
+        (words("a1b22", "ccc1"), {"tokenexp": "([a-z])+", "mark": 0, "mincharnum": 1}),
+        (words("Ab1 c22 d", "c"), {"tokenexp": "[a-zA-Z0-9_]+", "mark": 0, "mincharnum": 2}),
+        (words("a.b c", "d"), {"separators": ["[.]"], "mark": 0, "mincharnum": 1}),
+        (words("a.b c", "d"), {"separators": ["."], "mark": 0, "mincharnum": 1}),
+        (words("", "b"), {"separators": [" "], "mark": 0, "mincharnum": 1}),
     ],
 )
 def test_tokenizer(texts, attributes):
