@@ -3,7 +3,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from onnxlab.ops.onnx.nn import conv
 from tests.ops.support.single_node import agree, floats, run
+
+
+@pytest.fixture(scope="module", autouse=True, params=["small images by an index", "small images like large ones"])
+def ways(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param.endswith("large ones"):
+            patch.setattr(conv, "_LITTLE", 0)
+        yield
 
 
 @settings(max_examples=60, deadline=None)
@@ -35,8 +44,6 @@ def test_automatic_padding(auto_pad):
 
 
 def test_patches_of_a_large_image_are_gathered_in_parts(monkeypatch):
-    from onnxlab.ops.onnx.nn import conv
-
     monkeypatch.setattr(conv, "PATCHES", 500)
     x, b = floats(1, 4, 20, 17), floats(4)
     agree("Conv", x, floats(4, 4, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1])

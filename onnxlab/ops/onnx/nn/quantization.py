@@ -115,14 +115,21 @@ def _quantized_tensor(
     zero = 0 if zero_point is None else int(integer_values(zero_point).reshape(()))
     if zero:
         np.add(y, np.float32(zero), out=y)
+    low, high = _ends(limits)
     if y.size < 4096:
-        np.minimum(np.maximum(y, limits[0], out=y), limits[1], out=y)
+        np.minimum(np.maximum(y, low, out=y), high, out=y)
     else:
-        np.clip(y, limits[0], limits[1], out=y)
+        np.clip(y, low, high, out=y)
     target = dtypes.to_numpy(elem_type)
     if target.kind == "V":
         return y.astype(np.int8 if limits[0] < 0 else np.uint8).astype(target)
     return y.astype(target)
+
+
+@cache
+def _ends(limits: tuple[int, int]) -> tuple[Array, Array]:
+    """The limits as float32, in arrays: NumPy takes a microsecond for a Python number."""
+    return np.array(limits[0], np.float32), np.array(limits[1], np.float32)
 
 
 @kernel("DequantizeLinear", since=10)
