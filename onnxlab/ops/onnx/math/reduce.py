@@ -59,6 +59,10 @@ def _l2(x: Array, axes: Axes, keepdims: bool) -> Array:
 
 
 def _sum_square(x: Array, axes: Axes, keepdims: bool) -> Array:
+    if x.dtype.char in "fd" and axes == (x.ndim - 1,):  # by BLAS, without squares in memory
+        y = np.empty((*x.shape[:-1], 1) if keepdims else x.shape[:-1], x.dtype)
+        np.vecdot(x, x, out=y[..., 0] if keepdims else y)
+        return y
     return _sum(np.square(x), axes, keepdims)
 
 
