@@ -320,7 +320,7 @@ class Rewriting:
                 return False  # the bypass would rename the value of a protected node
             fact = self.fact(value.id)
             carry_over(graph, node.proto, self.heir(source))
-            bypass_to_output(graph, node, source, value)
+            bypass_to_output(graph, node, source, value, alike=True)
             self._frame.set(source.id, fact)
             return True
         if not self.redirect(value, source):

@@ -68,11 +68,16 @@ def _read_instead(graph: ModelGraph, old: ValueRecord, new: ValueRecord) -> list
     return [reading(graph, graph.nodes[reader], old, new) for reader in {node: None for node, _ in old.uses}]
 
 
-def bypass_to_output(graph: ModelGraph, node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
+def bypass_to_output(
+    graph: ModelGraph, node: NodeRecord, source: ValueRecord, output: ValueRecord, alike: bool = False
+) -> None:
     """Bypass a node that makes an output of the graph, whose name has to stay.
 
     The input is renamed to the output where it can be; a graph input, an initializer, a value of an outer scope or
     another output cannot be renamed, so an Identity node copies it to the output.
+
+    Args:
+        alike: whether the input holds what the output held: dims that the output declares then stay.
     """
     if source.producers and source.scope == node.scope and not source.formal_outputs:
         name = output.name
@@ -80,6 +85,7 @@ def bypass_to_output(graph: ModelGraph, node: NodeRecord, source: ValueRecord, o
         position = graph.scopes[node.scope].position(node)
         graph.apply(*readers, RemoveNode(node.id))
         _adopt_name(graph, source, name, position)
+        graph.touch.adopted(source, alike)
         return
     identity = onnx.NodeProto(op_type="Identity", name=node.name, input=[source.name], output=[output.name])
     position = graph.scopes[node.scope].position(node)
@@ -99,7 +105,6 @@ def _adopt_name(graph: ModelGraph, value: ValueRecord, name: str, position: int)
     graph.apply(RenameValue(value.id, name))
     for index, info in zip(formals, infos, strict=True):
         graph.apply(InsertFormal(scope.id, "output", index, info, {name: value.id}))
-    graph.touch.adopted(value)
 
 
 def _formal_name(info: Any) -> str:

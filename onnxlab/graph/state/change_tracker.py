@@ -41,6 +41,7 @@ class Touched(NamedTuple):
         described: whether nothing changed but names, documentation and metadata of nodes, and fields of the model;
             facts then stay as they are.
         adopted: values that took over the name and the declaration of another, whose place as an output they have.
+        alike: those of them that hold what the other one held.
     """
 
     nodes: frozenset[int]
@@ -57,6 +58,7 @@ class Touched(NamedTuple):
     named: bool = False
     described: bool = False
     adopted: frozenset[int] = frozenset()
+    alike: frozenset[int] = frozenset()
 
 
 class Views(Protocol):
@@ -159,6 +161,7 @@ class ChangeTracker:
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
         self._adopted: set[int] = set()
+        self._alike: set[int] = set()
         self._meaning = False
 
     def node(self, node: NodeRecord) -> None:
@@ -266,9 +269,10 @@ class ChangeTracker:
         """Values about which the model says something else."""
         self._declared.update(values)
 
-    def adopted(self, value: ValueRecord) -> None:
-        """A value that takes over the declaration of an output."""
+    def adopted(self, value: ValueRecord, alike: bool) -> None:
+        """A value that takes over the declaration of an output, and perhaps holds the same as that."""
         self._adopted.add(value.id)
+        (self._alike.add if alike else self._alike.discard)(value.id)
 
     def renamed(self, value: ValueRecord) -> None:
         """Note a value that got another name."""
@@ -314,7 +318,7 @@ class ChangeTracker:
             self.opsets, self.functions, self.metadata, self.structure,
             _parted(self._declared - values, index.values)[0] if self._declared else _NONE, self.named,
             not (self._meaning or self._values or self._scopes or self._declared or self.opsets or self.functions),
-            _parted(self._adopted, index.values)[0],
+            _parted(self._adopted, index.values)[0], frozenset(self._alike),
         )  # fmt: skip
 
 

@@ -54,8 +54,10 @@ class DeclarationUpdater:
             return
         changed: Changed = inference.foresee(touched)
         if touched.adopted:  # what the declaration says was true of another value
-            adopted = ((vid, graph.values[vid].info) for vid in touched.adopted)
-            changed = {**changed, **{vid: (_fact(info.type), inference.fact(vid)) for vid, info in adopted if info}}
+            adopted = {vid: _fact(info.type) for vid in touched.adopted if (info := graph.values[vid].info)}
+            now = {vid: inference.fact(vid) for vid in adopted}
+            now |= {vid: _sized(now[vid], adopted[vid]) for vid in touched.alike & adopted.keys()}
+            changed = {**changed, **{vid: (declared, now[vid]) for vid, declared in adopted.items()}}
         for change in corrections(graph, changed) if changed else ():
             note = _told(graph, change)
             transaction.apply(change, None)
@@ -66,6 +68,16 @@ class DeclarationUpdater:
         """Infer anew: the edit was taken back."""
         if (inference := self._inference()) is not None:
             inference.forget_foreseen()
+
+
+def _sized(fact: Fact, declared: Fact) -> Fact:
+    """A fact with the dims that are declared where no number is known."""
+    if not (isinstance(fact, TensorFact) and isinstance(declared, TensorFact) and fact.shape and declared.shape):
+        return fact
+    if len(fact.shape) != len(declared.shape):
+        return fact
+    dims = [dim if isinstance(dim, int) else stated for dim, stated in zip(fact.shape, declared.shape, strict=True)]
+    return TensorFact(fact.elem_type, tuple(dims))
 
 
 def _told(graph: ModelGraph, change: SetTypes) -> str:

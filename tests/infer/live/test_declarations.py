@@ -369,3 +369,17 @@ def test_a_type_that_a_change_gives_an_input_is_inferred_from() -> None:
     assert types(model)["y"] == "1[2, 16]"
     model.undo()
     assert types(model)["y"] == "1[4, 16]"
+
+
+def test_a_rewrite_keeps_the_declared_sizes_of_an_output_that_it_joins_to_an_equal_value() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N] x, int64[2] s) => (float[2, 3] y) { r = Reshape (x, s) y = Identity (r) }"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    copy = onnxlab.load(onnx.parser.parse_model(text))
+    model.simplify()
+    assert [node.op_type for node in model.nodes] == ["Reshape"]
+    assert types(model) == {"y": "1[2, 3]"}
+    namespace = dict[str, Any](__name__="script")
+    exec(model.history.to_python(), namespace)
+    namespace["replay"](copy)
+    assert copy.to_bytes() == model.to_bytes()
