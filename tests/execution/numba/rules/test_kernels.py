@@ -362,3 +362,17 @@ def test_products_of_many_factors_are_numpys(shape):
     recipe, x = Recipe(18), np.ones(shape, np.float32)
     y = recipe.node("ReduceProd", recipe.input("x", x), recipe.constant(np.array([1])))
     check(recipe.model(y), {"x": x}, compiled=False)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("shape", [(1, 3), (5, 17), (4, 3, 33)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_norms_along_an_axis(rng, shape, axis, p, dtype):
+    recipe, x = Recipe(18), normal(rng, *shape).astype(dtype)
+    x[0] = 0
+    x.reshape(-1)[-1] = np.nan
+    model = recipe.model(recipe.node("LpNormalization", recipe.input("x", x), axis=axis, p=p))
+    results = check(model, {"x": x}, 2e-6 if dtype == np.float32 else 1e-3)
+    for name, expected in oracle(model, {"x": x}).items() if dtype == np.float32 else ():
+        assert_close(results[name], expected, 2e-6, name)

@@ -241,6 +241,21 @@ def _reduced_in_order(binder: Binder, node: NodeView, rank: int) -> list[int]:
     return sorted(axis + rank if axis < 0 else axis for axis in axes)
 
 
+@rule("LpNormalization")
+def lp_normalization(binder: Binder, node: NodeView) -> None:
+    """The elements along an axis divided by their sum of magnitudes or length; not where that is 0."""
+    x, magnitudes = binder.floats(node.inputs[0]), node.attributes.get("p", 2) == 1
+    axis = axis_of(node, len(x.shape), -1)
+    kept_axes = [place for place in range(len(x.shape)) if place != axis]
+    shape = [1 if place == axis else size for place, size in enumerate(x.shape)]
+    source = binder.emit(chain("abs", x)) if magnitudes else x
+    total = _reduced(binder, source, kept_axes, [axis], "ReduceSum" if magnitudes else "ReduceSumSquare")
+    size: Chain | View = total.at(0, shape, dense(shape, 4))
+    size = size if magnitudes else chain("sqrt", size)
+    divisor = binder.emit(chain("where", chain("equal", size, 0.0), 1.0, size))
+    binder.combine(node.outputs[0], "div", [x, divisor])
+
+
 _FACTORS = 8  # of a product, which are read by one elementwise operation
 
 
