@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ def retain_freed() -> None:
 def at_most(values: Collection[Any]) -> int:
     """Bytes of values as if no two of them shared a buffer: an upper bound that is faster than `buffers`."""
     sizes = [(value if value.base is None else root(value)).nbytes for value in values if type(value) is np.ndarray]
-    others = () if len(sizes) == len(values) else (value for value in values if type(value) is not np.ndarray)
-    return sum(sizes) + (total(others) if others else 0)
+    others = (value for value in values if type(value) is not np.ndarray)
+    return sum(sizes) + (0 if len(sizes) == len(values) else total(others))
 
 
 def freeze(values: Iterable[Any]) -> None:
@@ -44,6 +45,19 @@ def freeze(values: Iterable[Any]) -> None:
             freeze(value)
 
 
+SCALARS = frozenset((bool, int, float, str, bytes, type(None)))
+"""Types of items that hold nothing more."""
+
+
+def is_flat(value: Any) -> bool:
+    """Whether a value is a list of maps of numbers or strings, as ZipMap makes them: no array stands behind it."""
+    return (
+        type(value) is list
+        and {dict}.issuperset(map(type, value))
+        and SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, value))))
+    )
+
+
 def buffers(values: Iterable[Any]) -> dict[int, int]:
     """{id: bytes} of the memory behind values, each buffer once."""
     sizes: dict[int, int] = {}
@@ -51,7 +65,7 @@ def buffers(values: Iterable[Any]) -> dict[int, int]:
         if isinstance(value, np.ndarray):
             value = root(value)
             sizes[id(value)] = value.nbytes
-        elif isinstance(value, (list, dict)):
+        elif isinstance(value, (list, dict)) and not is_flat(value):
             sizes.update(buffers(value if isinstance(value, list) else value.values()))
     return sizes
 
@@ -70,11 +84,9 @@ def differs(old: Any, new: Any) -> bool:
     """Whether the first elements of two arrays show that they differ: most arrays that differ do so everywhere."""
     if type(old) is not np.ndarray or type(new) is not np.ndarray or old.size < 256 or new.size < 256:
         return False
-    for place in _GLANCE:
-        a, b = old.item(place), new.item(place)
-        if a != b and (a == a or b == b):  # 0.0 == -0.0, and NaN differs from itself
-            return True
-    return False
+    return any(  # 0.0 == -0.0, and NaN differs from itself
+        a != b and (a == a or b == b) for a, b in ((old.item(place), new.item(place)) for place in _GLANCE)
+    )
 
 
 def same(old: Any, new: Any) -> bool:
@@ -82,9 +94,8 @@ def same(old: Any, new: Any) -> bool:
     if old is new:
         return True
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        if old.dtype != new.dtype or old.shape != new.shape:
-            return False
-        return bool((old == new).all()) if old.dtype.char == "O" else _bits_equal(old, new)
+        is_alike = old.dtype == new.dtype and old.shape == new.shape
+        return is_alike and (bool((old == new).all()) if old.dtype.char == "O" else _bits_equal(old, new))
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(same, old, new))
     return old == new if isinstance(old, dict) and isinstance(new, dict) else old is None and new is None
@@ -113,7 +124,10 @@ def copied(value: Any) -> Any:
         except MemoryError as error:
             text = f"{value.dtype}[{','.join(map(str, value.shape))}]"
             raise LimitError(f"{text} has {value.nbytes} bytes, too many to be copied") from error
-    return [*map(copied, value)] if isinstance(value, list) else dict(value) if isinstance(value, dict) else value
+    return (
+        [*map(dict.copy if is_flat(value) else copied, value)] if isinstance(value, list)
+        else dict(value) if isinstance(value, dict) else value
+    )  # fmt: skip
 
 
 def own(value: Any, shown: set[int]) -> Any:

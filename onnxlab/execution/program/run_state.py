@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.base.array_memory import SCALARS, is_flat
 from onnxlab.limits import Limits
 from onnxlab.ops.onnx.control.sequence import Sequence as Counted
 from onnxlab.ops.onnx.control.sequence import root
@@ -15,7 +15,7 @@ from onnxlab.ops.onnx.control.sequence import root
 SMALL = 1 << 16
 """Bytes of an array up to which it is not counted, because counting takes time."""
 
-_SCALARS = frozenset((bool, int, float, str, bytes, type(None)))  # items that hold nothing more
+_MAPS = 1 << 20  # bytes of a list of maps, which are many objects of few bytes, up to which it is small
 
 _OVERHEAD = 128  # bytes of an array besides its elements
 
@@ -89,9 +89,11 @@ def _buffers(value: Any) -> list[tuple[int, int]]:
         return [(id(value), value.nbytes)]
     if type(value) is Counted and value.buffers is not None:
         return [(id(value), _OVERHEAD * len(value) + sum(value.buffers.values()))]
+    if is_flat(value):  # no call for each item
+        return [(id(value), _OVERHEAD * (len(value) + sum(map(len, value))))]
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value
-        deep = [item for item in items if type(item) not in _SCALARS]
+        deep = [item for item in items if type(item) not in SCALARS]
         sizes = _bytes_of_items(deep) if deep else {}
         if type(value) is Counted:
             value.buffers = sizes
@@ -112,8 +114,5 @@ def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
 
 def is_small(value: Any) -> bool:
     """Whether no memory behind a value is counted."""
-    if type(value) is list and {dict}.issuperset(map(type, value)):  # of ZipMap: no call for each item
-        flat = _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, value))))
-        if flat and _OVERHEAD * (len(value) + sum(map(len, value))) <= SMALL:
-            return True
-    return all(nbytes <= SMALL for _, nbytes in _buffers(value))
+    most = _MAPS if is_flat(value) else SMALL
+    return all(nbytes <= most for _, nbytes in _buffers(value))

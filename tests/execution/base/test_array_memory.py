@@ -1,8 +1,13 @@
-"""Memory of values: what the C library does with it when they are let go."""
+"""Memory of values: what the C library does with it when they are let go, and what of maps is counted."""
 
 import os
 import subprocess
 import sys
+
+import numpy as np
+
+from onnxlab.execution.base.array_memory import buffers, copied, is_flat
+from onnxlab.execution.program.run_state import is_small
 
 _FAULTS = """
 import resource
@@ -34,3 +39,26 @@ def test_freed_memory_of_values_is_used_again() -> None:
     )
     pages = 80 * (1 << 19) // 4096
     assert max(map(int, result.stdout.split())) < pages // 10
+
+
+def test_maps_are_copied_and_counted_as_others_are() -> None:
+    maps = [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}]
+    assert is_flat(maps)
+    held = copied(maps)
+    held[0]["a"] = 7.0
+    assert maps[0]["a"] == 1.0
+    assert buffers([maps]) == {}
+    array = np.zeros(3, np.float32)
+    for other in ([{"a": array}], [{"a": 1.0}, [array]], [array], {"a": array}, {"a": 1.0}, ({"a": 1.0},)):
+        assert not is_flat(other)
+    assert buffers([[{"a": array}]]) == {id(array): 12}
+    inner = copied([{"a": array}])
+    assert inner == [{"a": array}]
+
+
+def test_many_maps_are_small_and_more_are_not() -> None:
+    few, many = [{"a": 1.0, "b": 2.0}] * 2000, [{"a": 1.0, "b": 2.0}] * 4000
+    assert is_small(few)
+    assert not is_small(many)
+    assert is_small([])
+    assert not is_small([np.zeros(1 << 20, np.uint8)])
