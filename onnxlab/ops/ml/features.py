@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 from typing import Any
 
@@ -23,16 +23,17 @@ from onnxlab.ops.onnx.tensor.string import strings
 from onnxlab.shapes import Dim, Fact, FactError, MapFact, SequenceFact, TensorFact
 
 DOMAIN = "ai.onnx.ml"
+_ZERO, _ONE = np.array(0, np.float32), np.array(1, np.float32)  # NumPy takes longer for Python's numbers
 
 
 def logistic(x: Array) -> Array:
     """1 / (1 + e⁻ˣ)."""
-    return 1 / (1 + np.exp(-x))
+    return _ONE / (_ONE + np.exp(-x))
 
 
 def _softmax(x: Array) -> Array:
-    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+    exponentials = np.exp(x - np.maximum.reduce(x, axis=-1, keepdims=True))
+    return exponentials / np.add.reduce(exponentials, axis=-1, keepdims=True)
 
 
 def _softmax_zero(x: Array) -> Array:
@@ -102,22 +103,30 @@ def scaler(offset: Sequence[float] = (0.0,), scale: Sequence[float] = (1.0,)) ->
     return lambda x: ((x - shift) * factor).astype(np.float32, copy=False)
 
 
-@kernel("Normalizer", domain=DOMAIN)
-def normalizer(x: Array, norm: str = "MAX") -> Array:
+_NORMS: dict[str, Callable[[Array], Array]] = {
+    "MAX": partial(np.fmax.reduce, axis=-1, keepdims=True, initial=np.finfo(np.float32).min),
+    "L1": lambda x: np.add.reduce(np.abs(x), axis=-1, keepdims=True),
+    "L2": lambda x: np.sqrt(np.add.reduce(np.square(x), axis=-1, keepdims=True)),
+}
+
+
+@kernel("Normalizer", domain=DOMAIN, bound=True)
+def normalizer(norm: str = "MAX") -> Callable[[Array], Array]:
     """Every row divided by its maximum, sum of magnitudes or Euclidean length; not where that is 0.
 
     NaN does not count as the maximum.
     """
-    wide = x.astype(np.float32, copy=False)
-    if norm == "MAX":
-        size = np.fmax.reduce(wide, axis=-1, keepdims=True, initial=np.finfo(np.float32).min)
-    elif norm == "L1":
-        size = np.abs(wide).sum(axis=-1, keepdims=True)
-    elif norm == "L2":
-        size = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
-    else:
+    if norm not in _NORMS:
         raise ValueError(f"norm is {norm!r}: expected MAX, L1 or L2")
-    return wide / np.where(size == 0, np.float32(1), size)
+    length = _NORMS[norm]
+
+    def normalize(x: Array) -> Array:
+        wide = x.astype(np.float32, copy=False)
+        size = length(wide)
+        np.copyto(size, _ONE, where=np.equal(size, _ZERO))
+        return np.divide(wide, size)
+
+    return normalize
 
 
 @kernel("Binarizer", domain=DOMAIN)

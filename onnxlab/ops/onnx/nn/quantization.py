@@ -169,7 +169,7 @@ def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
     """
     low, high = _range(x)
     scale = (high - low) / _LEVELS if high != low else _ONE
-    zero = np.uint8(np.clip(np.rint(-low / scale), 0, 255))
+    zero = np.uint8(np.minimum(np.maximum(np.rint(-low / scale), _ZERO), _LEVELS))
     y = np.divide(x, scale, out=np.empty(x.shape, np.float32))
     np.rint(y, out=y)
     np.add(y, np.float32(zero), out=y)
