@@ -354,3 +354,19 @@ def test_integer_constants_of_old_versions_are_initializers(ways: tuple[int, ...
         np.testing.assert_array_equal(result, before)
     model.undo(to=0)
     assert model.to_bytes() == Model(onnx.parser.parse_model(INTEGERS)).to_bytes()
+
+
+def test_axes_that_unsqueeze_counts_from_the_end_are_counted_from_the_front() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2, 3] x) => (float[2, 1, 3, 1] y) <int64[2] k = {-1, -3}> { r = Relu(x) y = Unsqueeze(r, k) }"""
+    model = Model(onnx.parser.parse_model(text))
+    feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+    (expected,) = new_session(model.to_bytes(), None).run(None, feeds)
+    model.convert_opset(10)
+    (node,) = [node for node in model.nodes if node.op_type == "Unsqueeze"]
+    assert list(node.proto.attribute[0].ints) == [3, 1]
+    np.testing.assert_array_equal(new_session(model.to_bytes(), None).run(None, feeds)[0], expected)
+    unknown = onnx.parser.parse_model(text)
+    unknown.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(EditError, match="the rank of its input is not known"):
+        Model(unknown).convert_opset(10)

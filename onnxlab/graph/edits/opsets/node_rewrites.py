@@ -103,6 +103,12 @@ def crossing_problem(node: onnx.NodeProto, old: int, new: int, types: Types) -> 
         if length is None or length % count:
             size = "a size that is not known does" if length is None else f"{length} elements do"
             return f"Split of ai.onnx {new} makes equal parts, and {size} not split into {count}; set its sizes"
+    if (
+        node.op_type == "Unsqueeze"
+        and new < 11 <= old
+        and any(axis < 0 for item in node.attribute for axis in item.ints)
+    ):
+        return f"Unsqueeze of ai.onnx {new} counts its axes from the front, and the rank of its input is not known"
     if node.op_type != "Hardmax" or (old < 13) == (new < 13):
         return ""
     if any(attribute.name == "axis" and attribute.i == -1 for attribute in node.attribute):
@@ -137,6 +143,7 @@ def non_negative(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
     for attribute in copy.attribute:
         if attribute.name == "axis" and attribute.i < 0:
             attribute.i += rank + (node.op_type == "OneHot")  # the axis of OneHot is one of its output
-        elif attribute.name == "axes" and node.op_type != "Unsqueeze":
-            attribute.ints[:] = [axis + rank if axis < 0 else axis for axis in attribute.ints]
+        elif attribute.name == "axes":
+            of_output = len(attribute.ints) if node.op_type == "Unsqueeze" else 0
+            attribute.ints[:] = [axis + rank + of_output if axis < 0 else axis for axis in attribute.ints]
     return copy
