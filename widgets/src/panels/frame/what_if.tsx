@@ -6,6 +6,7 @@ import type { MemoryCurve } from "../../kernel/protocol.ts";
 import { asRequestError } from "../../kernel/request_error.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { nodeLabel, plural, valueLabel } from "../../model/names.ts";
+import { shortDims } from "../../model/short_dims.ts";
 import { useEvents } from "../../state.ts";
 import { Elided } from "../parts/controls.tsx";
 
@@ -46,7 +47,7 @@ export function WhatIf({ app }: { app: App }) {
         {curve &&
           Object.entries(curve.dims).map(([name, size]) => (
             <label key={name} class="ol-tensor-axis">
-              <span class="ol-mono">{name}</span> ={" "}
+              <span class="ol-mono">{shortDims(app.store).shortened(name)}</span> ={" "}
               <input
                 type="number"
                 class="ol-input"
@@ -153,7 +154,7 @@ function Ends({ app, curve }: { app: App; curve: MemoryCurve }) {
             <th scope="row" class="ol-left ol-mono ol-dim-name">
               <Elided text={valueLabel(app.store, value)} middle />
             </th>
-            <td class="ol-left ol-dim">{now || "?"}</td>
+            <td class="ol-left ol-dim">{shortDims(app.store).shortened(now) || "?"}</td>
             <td class="ol-left ol-mono">{future || "scalar"}</td>
           </tr>
         ))}
