@@ -1,8 +1,11 @@
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onnxlab
 from tests.ops.support.single_node import agree, floats, run
 
 SIMPLE = ["Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu", "HardSigmoid", "HardSwish"]
@@ -44,6 +47,22 @@ def test_clip_by_attributes_and_by_inputs():
     agree("Clip", x, None, np.float32(0.25), opset=13)
     agree("Clip", x, np.float32(-0.25), opset=13)
     agree("Clip", (x * 100).astype(np.int8), np.int8(-5).reshape(()), np.int8(9).reshape(()), opset=13)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2,), (3,), (2, 3)])
+@pytest.mark.parametrize("place", [1, 2])
+def test_clip_takes_scalar_bounds_alone(shape, place):
+    """onnxruntime refuses them when it runs; they were taken without a word where they broadcast."""
+    bounds: list[np.ndarray | None] = [None, None]
+    bounds[place - 1] = np.zeros(shape, np.float32)
+    for size in (1, 2000):
+        with pytest.raises(ValueError, match="expected a scalar"):
+            run("Clip", floats(2, 3 * size), *bounds, opset=13)
+    text = f"""<ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x, float[{",".join(map(str, shape))}] b) =>
+        (float[2, 3] y) {{ y = Clip ({"x, b" if place == 1 else 'x, "", b'}) }}"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    assert [(problem.code, problem.expected) for problem in model.check()] == [("shape-mismatch", "a scalar")]
+    agree("Clip", floats(2, 3), *(None if bound is None else bound.ravel()[:1] for bound in bounds), opset=13)
 
 
 def test_prelu_slopes():

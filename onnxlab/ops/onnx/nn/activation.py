@@ -18,10 +18,10 @@ from onnxlab.ops.base.half_arithmetic import BLOCK
 from onnxlab.ops.base.kernel_helpers import Array, blocked, normal_axis, scratch, widened
 from onnxlab.ops.base.known_elements import greatest, least
 from onnxlab.ops.base.registry import Attributes, in_place, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, along_axis, computed, known_of, same_as_first
+from onnxlab.ops.base.rule_helpers import MaybeFact, along_axis, computed, dims_text, known_of, same_as_first
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.unary import consuming, erf, half_erf
-from onnxlab.shapes import Fact
+from onnxlab.shapes import Fact, FactError
 
 _SINGLE = np.dtype(np.float32)
 _ZERO, _ONE, _INFINITY = np.zeros((), _SINGLE), np.ones((), _SINGLE), np.full((), np.inf, _SINGLE)
@@ -243,23 +243,33 @@ def gelu_tanh(x: Array, out: Array | None = None) -> Array:
 @kernel("Clip", since=11)
 def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """min(max(x, min), max); a bound that is absent is the largest finite number, so that infinities become finite."""
-    low, high = min, max
+    low, high = _bound(min, "min"), _bound(max, "max")
     if x.dtype.kind == "f":
         lowest, highest = _finite(x.dtype)
-        low, high = lowest if min is None else min, highest if max is None else max
-    if low is not None and high is not None and low.size == high.size == 1 and x.size >= 4096:
-        if x.dtype == np.float16 and 0 <= low.reshape(()) <= high.reshape(()) and not np.signbit(low).any():
-            return _clip_half(x, low.reshape(()), high.reshape(()))
-        return np.clip(x, low.reshape(()), high.reshape(()))
+        low, high = lowest if low is None else low, highest if high is None else high
+    if low is not None and high is not None and x.size >= 4096:
+        if x.dtype == np.float16 and 0 <= low <= high and not np.signbit(low):
+            return _clip_half(x, low, high)
+        return np.clip(x, low, high)
     y = x if low is None else np.maximum(x, low)
     return y if high is None else np.minimum(y, high)
 
 
 @in_place("Clip", 11)
 def _clip_into(out: Array, x: Array, min: Array | None = None, max: Array | None = None) -> Array:
-    if x.dtype != _SINGLE or min is None or max is None or min.size != 1 or max.size != 1:
+    low, high = _bound(min, "min"), _bound(max, "max")
+    if x.dtype != _SINGLE or low is None or high is None:
         return clip(x, min, max)
-    return np.clip(x, min.reshape(()), max.reshape(()), out=out)
+    return np.clip(x, low, high, out=out)
+
+
+def _bound(bound: Array | None, name: str) -> Array | None:
+    """A bound as an array of rank 0; [1] is taken too, as in onnxruntime."""
+    if bound is None or not bound.ndim:
+        return bound
+    if bound.shape != (1,):
+        raise ValueError(f"{name} has shape {bound.shape}: expected a scalar")
+    return bound.reshape(())
 
 
 @cache
@@ -406,6 +416,11 @@ def clip_rule(
     ctx: InferContext, attributes: Attributes, x: Fact, low: MaybeFact = None, high: MaybeFact = None
 ) -> Fact:
     """The input's shape; elements between the bounds, which are scalars."""
+    for name, fact in (("min", low), ("max", high)):
+        shape = () if fact is None or fact.shape is None else fact.shape
+        if len(shape) > 1 or (shape and isinstance(shape[0], int) and shape[0] != 1):
+            text = dims_text(shape)
+            raise FactError(f"{name} has shape {text}", code="shape-mismatch", expected="a scalar", found=text)
     operands = [fact for fact in (x, low, high) if fact is not None]
     if any(known_of(fact) is None for fact in operands):
         return x.bare

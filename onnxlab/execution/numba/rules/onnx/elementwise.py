@@ -165,6 +165,8 @@ def clip(binder: Binder, node: NodeView) -> None:
         for bound, name in zip(bounds, node.inputs[1:], strict=False):
             if name and bound is None:
                 raise UnbindableError(f"the bound {name!r} is known only when it has been computed")
+            if bound is not None and bound.shape not in ((), (1,)):
+                raise UnbindableError(f"the bound {name!r} has shape {bound.shape}: expected a scalar")
         low = _LOWEST if bounds[0] is None else float(bounds[0].reshape(()))
         high = -_LOWEST if bounds[1] is None else float(bounds[1].reshape(()))
     _clamped(binder, node, low, high, "")
