@@ -72,6 +72,31 @@ def test_nothing_of_a_narrow_view_is_cut_off(fresh_lab: Lab) -> None:
             assert end["x"] + end["width"] <= place["x"] + place["width"], (line, width)
 
 
+def test_open_panels_leave_dialogs_their_width_in_a_narrow_view(fresh_lab: Lab) -> None:
+    fresh_lab.open("panels.ipynb", ["import onnxlab", "onnxlab.load()"])
+    fresh_lab.command("application:toggle-left-area")
+    fresh_lab.page.set_viewport_size({"width": 500, "height": 900})
+    fresh_lab.theme("JupyterLab Dark")
+    fresh_lab.run_all()
+    widget = fresh_lab.widget()
+    widget.evaluate("h => { h.app.inspectorOpen.value = true; h.app.outlineOpen.value = true; }")
+    widget.get("tree").wait_for()
+    widget.get("inspector").wait_for()
+    widget.get("status-problems").click()
+    widget.evaluate("h => { h.app.edits.savePanel.value = true; }")  # the model has no file
+    widget.get("save-panel").wait_for()
+    whole, dialog, picture = (
+        place.bounding_box() for place in (widget.root, widget.get("save-panel"), widget.get("stage"))
+    )
+    assert whole is not None
+    assert dialog is not None
+    assert picture is not None
+    assert whole["width"] < 450
+    assert dialog["width"] > 0.8 * whole["width"]
+    assert picture["width"] >= 0.98 * whole["width"] - 2
+    assert picture["height"] > 90
+
+
 def test_what_is_fitted_is_fitted_to_a_full_window_too(fresh_lab: Lab) -> None:
     fresh_lab.open("fitted.ipynb", ["import onnxlab", "onnxlab.load()"])
     fresh_lab.run_all()
