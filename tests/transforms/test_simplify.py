@@ -313,3 +313,13 @@ def test_a_node_without_outputs_is_no_reason_to_fail() -> None:
     model = onnxlab.load(onnx.helper.make_model(graph))
     model.simplify(verify=False)
     assert [node.op_type for node in model.nodes][-1] == "Relu"
+
+
+@pytest.mark.parametrize("text", ["Reshape (x, k)", "Expand (x, k)"])
+def test_nodes_without_outputs_are_passed_by(text: str) -> None:
+    """Found by damaged nodes: folding of shapes asked for the first output."""
+    model = parsed(f"k = Shape (x) z = {text} y = Neg (x)")
+    del model.graph.node[1].output[:]
+    edited = onnxlab.load(model)
+    edited.simplify()
+    assert "Neg" in [node.op_type for node in edited.nodes]

@@ -101,7 +101,9 @@ def _lift_constants(graph: onnx.GraphProto) -> None:
             remaining.append(node)
             continue
         (attribute,) = node.attribute
-        name = node.output[0]
+        name = next(iter(node.output), "")
+        if not name:
+            continue  # nothing can read it
         if attribute.type == _A.SPARSE_TENSOR:
             graph.sparse_initializer.add().CopyFrom(attribute.sparse_tensor)
             graph.sparse_initializer[-1].values.name = name
@@ -192,7 +194,7 @@ def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterat
         domain = schemas.canonical_domain(node.domain)
         function = node.op_type in WRITTEN_OUT and not domain
         if function or (halves and f"{domain}:{node.op_type}" not in kernels):
-            yield f"{node.op_type} {node.name or node.output[0]!r}"
+            yield f"{node.op_type} {node.name or next(iter(node.output), '')!r}"
         for attribute in node.attribute:
             if attribute.type == _A.GRAPH:
                 yield from _without_kernels(attribute.g, types)

@@ -156,16 +156,20 @@ class _Conversion:
         """(each node that changes with those that come in its place, under their own names; why others cannot)."""
         questions: dict[tuple[int, bytes], _Question] = {}
         pending: list[tuple[NodeRecord, tuple[int, bytes], dict[str, str]]] = []
+        refused: list[str] = []
         for node in self._graph.index.in_file_order():
             old = versions.get(self._graph.root(self._graph.scopes[node.scope]).id)
             if node.domain or old is None:
                 continue
             if since(node.proto, old) not in (0, since(node.proto, self._version)):
+                if not any(node.outputs):
+                    refused.append(f"{self._graph.label(node)} ({node.op_type}): it has no output; remove it first.")
+                    continue
                 question, names = self._question(node, old)
                 questions.setdefault(question.key, question)
                 pending.append((node, question.key, names))
         answers = self._answers(questions)
-        plan, refused = [], []
+        plan = []
         for node, key, names in pending:
             number, parts = answers[key]
             if not isinstance(parts, str) and (inner := self._unconverted(node, parts, key[0])):

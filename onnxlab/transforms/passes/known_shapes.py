@@ -20,10 +20,10 @@ def run(rewriting: Rewriting) -> None:
     known = {node.id: arrays for node in rewriting.nodes() if (arrays := _known(rewriting, node))}
     for ident, arrays in known.items():
         _store(rewriting, rewriting.graph.nodes[ident], arrays, known)
-    for node in rewriting.nodes("Reshape"):
-        _fix_reshape(rewriting, node)
-    for node in rewriting.nodes("Expand"):
-        _fix_expand(rewriting, node)
+    for fix, op_type in ((_fix_reshape, "Reshape"), (_fix_expand, "Expand")):
+        for node in rewriting.nodes(op_type):
+            if any(node.outputs[:1]):
+                fix(rewriting, node)
 
 
 def _known(rewriting: Rewriting, node: NodeRecord) -> dict[int, Array]:

@@ -238,6 +238,16 @@ def test_functions_and_constants_become_what_onnxruntime_makes_of_them(tmp_path:
     assert result.tolist() == [4.0, 6.0]
 
 
+@pytest.mark.parametrize("outputs", [[], [""]])
+def test_constants_that_nothing_can_read_are_left_out(outputs: list[str], tmp_path: Path) -> None:
+    proto = onnx.parser.parse_model(TEXT)
+    proto.graph.node.insert(0, helper.make_node("Constant", [], outputs, value_floats=[1.0]))
+    with pytest.warns(SaveWarning):
+        again = onnxlab.load(onnxlab.load(proto).save(tmp_path / "m.ort"))
+    assert [tensor.name for tensor in again.proto.graph.initializer] == ["c"]
+    session(again.to_bytes())
+
+
 def test_what_cannot_be_held_is_refused_by_name(tmp_path: Path) -> None:
     text = '<ir_version: 10, opset_import: ["": 20]> g (float[N] x) => (optional(float[N]) y) { y = Optional(x) }'
     model = onnxlab.load(onnx.parser.parse_model(text))

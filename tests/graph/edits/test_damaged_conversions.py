@@ -56,3 +56,22 @@ def test_a_version_that_no_schema_is_of_is_left_at_once(old: int, new: int) -> N
     onnx.checker.check_model(model.proto, full_check=True)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(model.run({"x": x})["y"], [2, 5])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "node"),
+    [(18, 17, "Split <num_outputs = 2> (x)"), (18, 13, "CenterCropPad (x, k)"), (17, 18, "ReduceMean <axes = [1]> (x)"),
+     (20, 13, "AffineGrid (x, k)")],
+)  # fmt: skip
+def test_a_node_without_outputs_is_refused_where_its_operator_changed(old: int, new: int, node: str) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : {old}]> g (float[2, 3] x, int64[2] k) => (float[2, 3] y) {{ %s }}'
+    model = onnx.parser.parse_model(text % f"z = {node} y = Relu (x)")
+    del model.graph.node[0].output[:]
+    edited = Model(model)
+    before = edited.to_bytes()
+    with pytest.raises(EditError, match="it has no output; remove it first"):
+        edited.convert_opset(new)
+    assert edited.to_bytes() == before
+    edited.remove(edited.nodes[0])
+    edited.convert_opset(new)
+    assert edited.opsets == {"": new}
