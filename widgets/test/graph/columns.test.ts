@@ -10,6 +10,7 @@ import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
 import { home, MARGIN } from "../../src/graph/view/viewpoint.ts";
 import type { Store } from "../../src/model/store.ts";
+import { commit } from "../fixtures/commits.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { mesh, residualChain } from "../fixtures/networks.ts";
 import { looseEnds, measure, overlaps, solver } from "../fixtures/scenes.ts";
@@ -109,36 +110,25 @@ test("an edit at the end leaves the columns before it where they are", () => {
     began = breaks(before, store);
   assert.ok(began.length >= 3);
   const last = [...store.nodes.values()].at(-1)!;
-  store.apply({
-    event: "commit",
-    seq: 1,
-    version: 2,
-    label: "",
-    kind: "edit",
-    removed_nodes: [],
-    removed_values: [],
-    facts: [[], [], []],
-    groups: null,
-    scopes: null,
-    nodes: Array.from({ length: 12 }, (_, i) => ({
-      ...last,
-      id: 90_001 + i,
-      name: `more_${i}`,
-      inputs: [i ? 90_000 + i : last.outputs[0]!],
-      outputs: [90_001 + i],
-    })),
-    values: Array.from({ length: 12 }, (_, i) => ({
-      id: 90_001 + i,
-      name: `more_${i}`,
-      label: "8",
-      flags: 0,
-      scope: 1,
-    })),
-    diagnostics: [],
-    history: store.history,
-    dirty: true,
-    origin: null,
-  });
+  store.apply(
+    commit({
+      nodes: Array.from({ length: 12 }, (_, i) => ({
+        ...last,
+        id: 90_001 + i,
+        name: `more_${i}`,
+        inputs: [i ? 90_000 + i : last.outputs[0]!],
+        outputs: [90_001 + i],
+      })),
+      values: Array.from({ length: 12 }, (_, i) => ({
+        id: 90_001 + i,
+        name: `more_${i}`,
+        label: "8",
+        flags: 0,
+        scope: 1,
+      })),
+      history: store.history,
+    }),
+  );
   const after = draw(store, "down", true, builder);
   assert.deepEqual(breaks(after, store).slice(0, began.length), began);
 });

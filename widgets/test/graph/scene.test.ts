@@ -13,6 +13,7 @@ import { pickAt } from "../../src/graph/scene/pick.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
 import type { Store } from "../../src/model/store.ts";
+import { commit } from "../fixtures/commits.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { control, mesh, residualChain, swin, transformer } from "../fixtures/networks.ts";
 import { measure, overlaps, sceneOf, solver } from "../fixtures/scenes.ts";
@@ -211,24 +212,7 @@ test("after an edit boxes keep their order and rows away from it", () => {
   const builder = new SceneBuilder(store, solver, measure);
   const before = builder.build(new Hierarchy(store, 1), new Set()) as Scene;
   const last = [...store.nodes.values()].at(-1)!;
-  store.apply({
-    event: "commit",
-    seq: 1,
-    version: 2,
-    label: "",
-    kind: "edit",
-    nodes: [{ ...last, inputs: [last.inputs[0]!] }],
-    removed_nodes: [],
-    values: [],
-    removed_values: [],
-    facts: [[], [], []],
-    groups: null,
-    scopes: null,
-    diagnostics: [],
-    history: store.history,
-    dirty: true,
-    origin: null,
-  });
+  store.apply(commit({ nodes: [{ ...last, inputs: [last.inputs[0]!] }], history: store.history }));
   const after = builder.build(new Hierarchy(store, 1), new Set()) as Scene;
   for (let row = 0; row < 4; row++) {
     const keys = [...store.nodes.values()].slice(row * 6, row * 6 + 5).map(({ id }) => keyOf(NODE, id));

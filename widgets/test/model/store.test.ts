@@ -2,32 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeKernel } from "../../dev/fake_kernel.ts";
 import { FakeModel } from "../../dev/fake_model.ts";
-import type { CommitEvent, Section, Snapshot } from "../../src/kernel/protocol.ts";
+import type { Section, Snapshot } from "../../src/kernel/protocol.ts";
 import { type CommitChange, Store } from "../../src/model/store.ts";
-
-const NO_HISTORY = { undo: null, redo: null, length: 0, position: 0 };
-
-function commit(changes: Partial<CommitEvent>): CommitEvent {
-  return {
-    event: "commit",
-    seq: 1,
-    version: 2,
-    label: "",
-    kind: "edit",
-    nodes: [],
-    removed_nodes: [],
-    values: [],
-    removed_values: [],
-    facts: [[], [], []],
-    groups: null,
-    scopes: null,
-    diagnostics: [],
-    history: NO_HISTORY,
-    dirty: true,
-    origin: null,
-    ...changes,
-  };
-}
+import { commit, NO_HISTORY } from "../fixtures/commits.ts";
 
 /** A chain of n nodes, each taking the output of the one before and a weight. */
 function chain(n: number): [Snapshot, ArrayBuffer] {

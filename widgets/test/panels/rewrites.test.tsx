@@ -6,6 +6,7 @@ import type { Method, Params, Rewrites } from "../../src/kernel/protocol.ts";
 import { Drawer } from "../../src/panels/frame/drawer.tsx";
 import { Inspector } from "../../src/panels/inspector/inspector.tsx";
 import type { Given, Picture } from "../../src/view_contract.ts";
+import { commit } from "../fixtures/commits.ts";
 import { type Page, pageOf } from "../fixtures/page.ts";
 
 const PLACES = [
@@ -103,27 +104,9 @@ test("after a rewrite the other rules are listed anew, after one elsewhere too, 
   const log = stubbed(page);
   const request = page.app.client.request;
   const { store } = page;
-  const commit = () =>
-    store.apply({
-      event: "commit",
-      seq: 0,
-      version: store.version + 1,
-      label: "",
-      kind: "edit",
-      nodes: [],
-      removed_nodes: [],
-      values: [],
-      removed_values: [],
-      facts: [[], [], []],
-      groups: null,
-      scopes: null,
-      diagnostics: [],
-      history: store.history,
-      dirty: true,
-      origin: null,
-    });
+  const edit = () => store.apply(commit({ seq: 0, version: store.version + 1, history: store.history }));
   page.app.client.request = (async (method: Method, params: Params<Method>) => {
-    if (method === "rewrite") commit(); // its event comes before its answer
+    if (method === "rewrite") edit(); // its event comes before its answer
     const answer = await request(method as "rewrites", params as Params<"rewrites">);
     const times = log.asked.filter(([name]) => name === "rewrites").length;
     if (method === "rewrite") return { ...DONE, version: store.version };
@@ -142,11 +125,11 @@ test("after a rewrite the other rules are listed anew, after one elsewhere too, 
   assert.equal(page.all("rewrite-known_shapes").length, 1);
   assert.match(page.get("rewrites-receipt").textContent!, /6 nodes before, 5 now/);
   assert.deepEqual(log.marks.coming, [[5, []]], "all that is left is marked, since the rule that was shown is gone");
-  commit(); // an edit in a cell, or undo
+  edit(); // an edit in a cell, or undo
   await page.settle();
   assert.equal(page.get("rewrites-nodes").textContent, "5 to 2 nodes");
   page.app.drawer.value = null;
-  commit();
+  edit();
   await page.settle();
   assert.equal(page.app.rewriting.found.value, null);
   page.close();
