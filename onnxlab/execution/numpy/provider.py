@@ -102,6 +102,11 @@ def _made_step(node: NodeView, scope: ScopeCompiler) -> Step:
     attributes = _given(node, scope)
     body = scope.compiler.function(node, attributes)
     if body is not None:
+        if outside := scope.captures(node):
+            raise UnsupportedOperatorError(
+                f"{node.label}: a graph that it passes to its function reads {outside[0]!r} of outside, which the "
+                "function may call otherwise; replace the call by the function's nodes: model.inline()", node.label,
+            )  # fmt: skip
         return _function_step(node, scope, body)
     schema = schema_of(node, scope)
     kernel = _kernel(node, schema, scope)

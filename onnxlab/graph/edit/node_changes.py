@@ -8,6 +8,7 @@ import onnx
 from onnxlab.graph.index.records import DEFAULT_DOMAINS, GRAPH_KINDS, NodeImage, ScopeImage
 from onnxlab.graph.protos.long_lists import Items, overwrite
 from onnxlab.graph.protos.name_bytes import set_strings
+from onnxlab.graph.protos.renaming import graphs_of
 from onnxlab.graph.state.graph_state import GraphState
 
 
@@ -194,8 +195,8 @@ class SetAttribute:
 def _bodies(node: onnx.NodeProto, position: int) -> tuple[int, int]:
     """(first, count) of an attribute's graphs among those of all attributes of its name."""
     counts = [
-        1 if attribute.type == attribute.GRAPH else len(attribute.graphs)
+        len(graphs_of(attribute))
         for attribute in node.attribute[: position + 1]
-        if attribute.type in GRAPH_KINDS and attribute.name == node.attribute[position].name
+        if attribute.name == node.attribute[position].name
     ]
     return sum(counts[:-1]), counts[-1]

@@ -32,8 +32,8 @@ class Attributes(Spelled, MutableMapping[str, Any]):
         record = self._node._record
         for attribute in record.proto.attribute:
             if attribute.name == name:
-                if attribute.type in GRAPH_KINDS:
-                    refs = [BodyRef(body) for body in record.bodies[name]]
+                if attribute.type in GRAPH_KINDS and (bodies := record.bodies.get(name)):
+                    refs = [BodyRef(body) for body in bodies]
                     return refs[0] if attribute.type == onnx.AttributeProto.GRAPH else refs
                 return decode(attribute)
         spec = self._schemas().get(name)

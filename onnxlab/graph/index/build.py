@@ -20,6 +20,7 @@ from onnxlab.graph.index.records import (
     ScopeKind,
     ValueRecord,
 )
+from onnxlab.graph.protos.renaming import graphs_of
 
 
 class Builder(Bindings):
@@ -138,11 +139,12 @@ class Builder(Bindings):
 
         `start` is the position of the new graphs among the node's, where several attributes have this name.
         """
-        graphs = [attribute.g] if attribute.type == attribute.GRAPH else attribute.graphs[:]
         bodies = [
             self.add_scope("subgraph", graph, node.id, attribute.name, node.scope, images[at] if images else None).id
-            for at, graph in enumerate(graphs)
+            for at, graph in enumerate(graphs_of(attribute))
         ]
+        if not bodies:
+            return
         before = list(node.bodies.get(attribute.name, ()))
         cut = len(before) if start is None else start
         node.bodies = {**node.bodies, attribute.name: [*before[:cut], *bodies, *before[cut:]]}

@@ -77,12 +77,12 @@ def decode(attribute: onnx.AttributeProto) -> Any:
     """Return the value: int, float, str (bytes where it is not UTF-8), list of these, read-only array, or proto.
 
     A long list is a `LongList`, which reads like a list. Dtypes of tensors are those of `onnxlab.dtypes`. A reference
-    to a function's attribute is an `AttributeRef`.
+    to a function's attribute is an `AttributeRef`. An attribute without a type, and one without its graph, is None.
     """
     kind = kind_of(attribute)
     if attribute.ref_attr_name:
         return AttributeRef(attribute.ref_attr_name, kind)
-    if kind == "undefined":
+    if kind == "undefined" or (kind == "graph" and not attribute.HasField("g")):
         return None
     field = getattr(attribute, _FIELDS[kind])
     match kind:

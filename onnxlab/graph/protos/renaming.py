@@ -115,9 +115,9 @@ def canonical(domain: str) -> str:
 
 
 def graphs_of(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
-    """The bodies in an attribute."""
+    """The bodies in an attribute: none where the graph is absent, as in a reference to a function's attribute."""
     if attribute.type == _GRAPH:
-        return [attribute.g]
+        return [attribute.g] if attribute.HasField("g") else []
     return list(attribute.graphs) if attribute.type == _GRAPHS else []
 
 

@@ -186,7 +186,8 @@ def bodies(data: bytes, at: int, end: int, types: Iterable[int]) -> Iterator[tup
         start, at = extent(data, find(data, at, end, _ATTRIBUTE))
         if kind == onnx.AttributeProto.GRAPH:
             place = find(data, start, at, _G)
-            yield (data, *(extent(data, place) if place < at else (at, at)))  # an empty graph may be absent
+            if place < at:
+                yield (data, *extent(data, place))
         while kind == onnx.AttributeProto.GRAPHS and (place := find(data, start, at, _GRAPHS)) < at:
             begin, start = extent(data, place)
             yield data, begin, start

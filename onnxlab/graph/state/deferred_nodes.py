@@ -14,6 +14,7 @@ import onnx
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.renaming import graphs_of
 from onnxlab.graph.protos.repeated_fields import insert_message
 
 
@@ -105,7 +106,7 @@ def refresh_bodies(index: Index, node: NodeRecord) -> None:
     bodies = {name: iter(scopes) for name, scopes in node.bodies.items()}
     for attribute in node.proto.attribute:
         if attribute.name in bodies:
-            for proto in [attribute.g] if attribute.type == attribute.GRAPH else attribute.graphs:
+            for proto in graphs_of(attribute):
                 _refresh_scope(index, index.scopes[next(bodies[attribute.name])], proto)
 
 

@@ -246,9 +246,16 @@ def make(
     )
     operator.repeated = _repeated(attributes)
     operator.unbound = next((str(attribute.name) for attribute in attributes[:] if attribute.ref_attr_name), "")
+    if any(type(value) is onnx.GraphProto for value in operator.attributes.values()):
+        operator.rule = _nothing_known
     if bodies and rule is None:  # onnx's rule reads the graphs
         operator.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
     return operator
+
+
+def _nothing_known(*_: Any) -> tuple[()]:
+    """The facts of a node with a graph that a call passes to its function: its names mean nothing in the function."""
+    return ()
 
 
 def _repeated(attributes: Attributes) -> str:

@@ -271,9 +271,7 @@ def attribute_on_wire(name: str, proto: onnx.AttributeProto | None, spec: Attrib
 
 
 def _decode(attribute: onnx.AttributeProto) -> Any:
-    """The value of an attribute; a graph or a broken tensor as its message."""
-    if attribute.type == onnx.AttributeProto.GRAPH and not attribute.ref_attr_name:
-        return attribute.g
+    """The value of an attribute; a broken tensor as its message."""
     try:
         return decode(attribute)
     except LoadError:

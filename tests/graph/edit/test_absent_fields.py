@@ -61,7 +61,23 @@ def edited(model: Model, rng: random.Random) -> None:
 )
 def test_nothing_is_lost_where_texts_are_absent(seed: int) -> None:
     rng = random.Random(seed)
-    data = blank(rng.choice(MODELS)(), rng, rng.choice([0.03, 0.12, 0.3])).SerializeToString()
+    _nothing_is_lost(blank(rng.choice(MODELS)(), rng, rng.choice([0.03, 0.12, 0.3])).SerializeToString(), rng)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_is_lost_where_graphs_are_absent(seed: int) -> None:
+    rng = random.Random(seed)
+    proto = rng.choice((branches, torture, blocks, nested))()
+    for attribute in [message for message in messages(proto) if isinstance(message, onnx.AttributeProto)]:
+        if attribute.HasField("g") and rng.random() < 0.4:
+            attribute.ClearField("g")
+    for node in proto.graph.node:
+        if rng.random() < 0.2:
+            node.attribute.add(name="more", type=onnx.AttributeProto.GRAPH)
+    _nothing_is_lost(proto.SerializeToString(), rng)
+
+
+def _nothing_is_lost(data: bytes, rng: random.Random) -> None:
     model = Model(onnx.ModelProto.FromString(data))
     before, index = model.to_bytes(), state(model.graph)
     edited(model, rng)

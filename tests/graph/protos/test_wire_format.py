@@ -10,6 +10,7 @@ from onnx import helper
 
 import onnxlab
 from onnxlab.graph.protos import wire_format
+from onnxlab.graph.protos.renaming import graphs_of
 from onnxlab.infer.walk.operator_catalogue import signature
 
 NODES = wire_format.tag(onnx.GraphProto, "node")
@@ -84,18 +85,15 @@ def test_an_attribute_with_more_than_a_tensor_is_left_to_its_message() -> None:
 def test_bodies_are_found_where_they_stand() -> None:
     body = onnx.GraphProto(name="b", node=[onnx.NodeProto(op_type="Neg")])
     node = helper.make_node("If", ["c"], ["y"], then_branch=body, n=3, several=[body, onnx.GraphProto(), body])
-    node.attribute.add(name="empty", type=onnx.AttributeProto.GRAPH)
+    node.attribute.add(name="absent", type=onnx.AttributeProto.GRAPH)
+    node.attribute.add(name="empty", type=onnx.AttributeProto.GRAPH).g.SetInParent()
     node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH, graphs=[body]).g.name = "e" * 200
     node.attribute.add(name="no graph", type=onnx.AttributeProto.INT).g.CopyFrom(body)
     data = onnx.GraphProto(node=[node]).SerializeToString()
     types = [attribute.type for attribute in node.attribute]
     at, end = heads(onnx.GraphProto(node=[node]), NODES)[0][3:]
     bodies = [data[start:stop] for _, start, stop in wire_format.bodies(data, at, end, types)]
-    expected = [
-        graph.SerializeToString()
-        for attribute in node.attribute
-        for graph in {5: [attribute.g], 10: attribute.graphs}.get(attribute.type, [])
-    ]
+    expected = [graph.SerializeToString() for attribute in node.attribute for graph in graphs_of(attribute)]
     assert bodies == expected
     assert len(bodies) == 6
 
