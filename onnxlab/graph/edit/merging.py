@@ -64,37 +64,68 @@ def _refuse_different(domain: str, our_version: int, their_version: int, operato
         )
 
 
-def adopt_functions(graph: ModelGraph, functions: Iterable[onnx.FunctionProto]) -> dict[FunctionKey, FunctionKey]:
+def adopt_functions(
+    graph: ModelGraph, functions: Iterable[onnx.FunctionProto], nodes: Iterable[onnx.NodeProto], source: str
+) -> dict[FunctionKey, FunctionKey]:
     """Add functions to the model, part of the open edit; return the new key of each that had to be renamed.
 
-    Where the model has an equal function, that one is used. Where the model has another function of the same name, the
-    new function gets a new name.
+    Where the model has an equal function, that one is used. A function gets a new name where the model has another
+    function or an operator of its name, or where it calls one that got a new name.
+
+    Args:
+        nodes: the nodes besides those of the functions that come with them.
+
+    Raises:
+        EditError: an operator among the nodes is a function of this model, or operators in a function differ between
+            the opset versions.
     """
-    functions = list(functions)
+    added = {function_key(function): function for function in functions}
+    inside = {key: all_nodes(function.node) for key, function in added.items()}
+    calls = {key: {function_key(node) for node in inner} for key, inner in inside.items()}
+    present = {key: graph.scopes[ident].proto for key, ident in graph.index.functions.items()}
+    if shadowed := ({*map(function_key, nodes)}.union(*calls.values()) & present.keys()) - added.keys():
+        path = "::".join(filter(None, min(shadowed)))
+        raise EditError(
+            f"{source} has an operator {path}, which is a function of this model; replace its calls first, as in "
+            f"model.inline(function={path!r})"
+        )
+    used = {function_key(node.proto) for node in graph.nodes.values()} if added else set()
+    operators, in_use = used - present.keys(), {*present, *added, *used}
     renamed: dict[FunctionKey, FunctionKey] = {}
-    added = []
-    for function in functions:
-        key = function_key(function)
-        known = graph.index.functions.get(key)
-        if known is None:
-            added.append(function)
-        elif graph.scopes[known].proto != function:
-            domain, name, overload = key
-            number = 1
-            while (domain, f"{name}_{number}", overload) in graph.index.functions:
-                number += 1
-            renamed[key] = (domain, f"{name}_{number}", overload)
-            added.append(function)
-    for function in added:
-        copy = onnx.FunctionProto()
-        copy.CopyFrom(function)
-        copy.name = renamed.get(function_key(function), function_key(function))[1]
-        if renamed:
-            nodes = [Renaming({}, operators=renamed).node(node) for node in copy.node]
-            del copy.node[:]
-            copy.node.extend(nodes)
-        graph.apply(InsertFunction(len(graph.index.function_ids), copy))
+    while differing := [
+        key for key, function in added.items()
+        if key not in renamed
+        and (key in operators or present.get(key, function) != function or calls[key] & renamed.keys())
+    ]:  # fmt: skip
+        for key in differing:
+            renamed[key] = _free(key, in_use)
+    for key, function in added.items():
+        if key in renamed or key not in present:
+            adopt_opsets(graph, function.opset_import, inside[key], graph.main, f"the function {'::'.join(key[:2])}")
+            graph.apply(InsertFunction(len(graph.index.function_ids), _renamed(function, renamed)))
     return renamed
+
+
+def _free(key: FunctionKey, in_use: set[FunctionKey]) -> FunctionKey:
+    """A key that no function or operator has, which is in use from then on."""
+    domain, name, overload = key
+    number = 1
+    while (free := (domain, f"{name}_{number}", overload)) in in_use:
+        number += 1
+    in_use.add(free)
+    return free
+
+
+def _renamed(function: onnx.FunctionProto, renamed: dict[FunctionKey, FunctionKey]) -> onnx.FunctionProto:
+    """A copy under its new name, with calls under theirs."""
+    copy = onnx.FunctionProto()
+    copy.CopyFrom(function)
+    copy.name = renamed.get(function_key(function), function_key(function))[1]
+    if renamed:
+        nodes = [Renaming({}, operators=renamed).node(node) for node in copy.node]
+        del copy.node[:]
+        copy.node.extend(nodes)
+    return copy
 
 
 def adopt_configurations(graph: ModelGraph, configurations: Iterable[onnx.DeviceConfigurationProto]) -> dict[str, str]:

@@ -75,9 +75,10 @@ def insert_model(
     fresh = FreshNames(graph)
     names = {name: wires[name].name if name in wires else fresh.value(prefix + name) for name in names_defined(source)}
     with graph.edit():
-        adopt_opsets(graph, other.proto.opset_import, all_nodes(source.node), graph.main, "the other model")
+        incoming = all_nodes(source.node)
+        adopt_opsets(graph, other.proto.opset_import, incoming, graph.main, "the other model")
         raise_ir_version(graph, other.proto.ir_version)
-        renamed = adopt_functions(graph, other.proto.functions)
+        renamed = adopt_functions(graph, other.proto.functions, incoming, "the other model")
         renaming = Renaming(names, lambda name: fresh.value(prefix + name), renamed)
         _insert_sources(graph, other, source, names, set(wires), renaming)
         nodes = tuple(_insert_nodes(graph, other, renaming, fresh, prefix))

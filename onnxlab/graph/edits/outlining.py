@@ -5,6 +5,7 @@ from typing import Any
 
 import onnx
 
+from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFunction, InsertNode, RemoveNode, SetField, field_value
 from onnxlab.graph.edit.merging import all_nodes, raise_ir_version
@@ -12,6 +13,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import in_file_order, scope_of
 from onnxlab.graph.edits.recording.edit_spec import recorded
+from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.name_bytes import text
 from onnxlab.graph.protos.renaming import canonical
@@ -62,8 +64,11 @@ def make_function(
 def _refuse(graph: ModelGraph, nodes: list[NodeRecord], scope: Scope, name: str, domain: str) -> None:
     if not name or canonical(domain) == "":
         raise EditError("a function needs a name, and a domain of its own beside ai.onnx")
-    if (domain, name, "") in graph.index.functions:
+    key = (domain, name, "")
+    if key in graph.index.functions:
         raise EditError(f"there is a function {domain}::{name} already; choose another name")
+    if schemas.versions(domain, name) or any(function_key(node.proto) == key for node in graph.nodes.values()):
+        raise EditError(f"there is an operator {domain}::{name} already; choose another name")
     if path := hole(graph, [node.id for node in nodes]):
         way = " → ".join(graph.label(graph.nodes[node]) for node in path)
         raise EditError(f"the selection cannot be one node: {way} leaves it and comes back; select what is between too")

@@ -101,3 +101,62 @@ def test_a_circle_is_refused() -> None:
     with pytest.raises(EditError, match="/stem/conv/Conv would depend on itself"):
         model.insert(DOUBLE, connect={"x": "probabilities"}, feed={"image": "y"})
     assert model.to_bytes() == before
+
+
+def calling(functions: str, call: str = "local.F", opset: int = 18, domains: str = "") -> onnx.ModelProto:
+    """A model of one call, and functions of the domain `local` in the words of the parser."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : {opset}, "local" : 1{domains}]>\n'
+        f"calls (float[1, N] x) => (float[M, K] y) {{ y = {call}(x) }}\n{functions}"
+    )
+
+
+def function(name: str, nodes: str, imports: str = '"" : 18, "local" : 1', domain: str = "local") -> str:
+    return f'<domain: "{domain}", opset_import: [{imports}]>\n{name} (a) => (b) {{ {nodes} }}\n'
+
+
+ROW = {"x": np.array([[1, 2, 3]], np.float32)}
+CALLER = function("F", "b = local.G(a)")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (CALLER + function("G", "b = Neg(a)"), CALLER + function("G", "b = Exp(a)")),
+        (function("F", "b = Neg(a)"), function("F", "b = local.F_1(a)") + function("F_1", "b = Exp(a)")),
+        (
+            function("F", "b = Neg(a)"),
+            function("F", "b = loc2.G(a)", '"" : 18, "loc2" : 1') + function("G", "b = Exp(a)", domain="loc2"),
+        ),
+    ],
+    ids=["an equal caller of another function", "a name that a function of theirs has", "a domain of functions alone"],
+)
+def test_inserted_functions_mean_what_they_meant(ours: str, theirs: str) -> None:
+    domains = ', "loc2" : 1' if "loc2" in theirs else ""
+    model, other = Model(calling(ours)), calling(theirs, domains=domains)
+    before, index = model.to_bytes(), state(model.graph)
+    model.insert(other, prefix="b_")
+    onnx.checker.check_model(model.proto, full_check=True)
+    arrays = oracle()(model.to_bytes(), {**ROW, "b_x": ROW["x"]})
+    np.testing.assert_array_equal(arrays["y"], oracle()(before, ROW)["y"])
+    np.testing.assert_array_equal(arrays["b_y"], oracle()(other.SerializeToString(), ROW)["y"])
+    check_undo(model.graph, before, index)
+
+
+def test_a_function_does_not_take_the_place_of_an_operator() -> None:
+    model = Model(calling("", "com.microsoft.Gelu", domains=', "com.microsoft" : 1'))
+    expected = oracle()(model.to_bytes(), ROW)["y"]
+    negating = function("Gelu", "b = Neg(a)", domain="com.microsoft")
+    other = calling(negating, "com.microsoft.Gelu", domains=', "com.microsoft" : 1')
+    model.insert(other, prefix="b_")
+    assert model.nodes[1].op_type == "Gelu_1"
+    np.testing.assert_array_equal(oracle()(model.to_bytes(), {**ROW, "b_x": ROW["x"]})["y"], expected)
+    with pytest.raises(EditError, match=r"the other model has an operator com.microsoft::Gelu.*inline\(function="):
+        Model(other).insert(calling("", "com.microsoft.Gelu", domains=', "com.microsoft" : 1'))
+
+
+def test_an_inserted_function_in_words_of_another_opset_is_refused() -> None:
+    old = calling(function("F", "b = Softmax(a)", '"" : 12'), opset=12)
+    says = r"function local::F uses ai.onnx 12, the model 20, and Softmax differ.*convert"
+    with pytest.raises(EditError, match=says):
+        Model(DOUBLE).insert(old)

@@ -313,6 +313,15 @@ def test_a_selection_with_a_hole_is_refused_by_its_path() -> None:
 # -- copies ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("name", "domain"), [("Gelu", "com.microsoft"), ("Own", "custom")])
+def test_a_function_named_like_an_operator_is_refused(name: str, domain: str) -> None:
+    model = Model(chain())
+    model.opsets[domain] = 1
+    model.add_node(name if domain == "custom" else "FastGelu", ["x"], ["other"], domain=domain)
+    with pytest.raises(EditError, match=f"there is an operator {domain}::{name} already; choose another name"):
+        model.make_function([0], name, domain)
+
+
 def test_copies_are_verified() -> None:
     proto = blocks(6)
     proto.graph.node[8].op_type = "MatMul"  # block 2 as it is
