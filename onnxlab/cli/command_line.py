@@ -3,13 +3,13 @@
 import argparse
 import contextlib
 import io
-import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
+from onnxlab.cli.base import streams
 from onnxlab.cli.base.answers import json_text, paint, shows_color
 from onnxlab.cli.base.deadline import Deadline, TimedOut
 from onnxlab.cli.base.entries import take_trailing
@@ -23,17 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = argparse.Namespace(json="--json" in words, color="auto", debug="--debug" in words)
+    streams.prepare()
     try:
-        with contextlib.suppress(BrokenPipeError):  # a reader such as `head` closed the pipe
-            code = _command(words, options)
-            sys.stdout.flush()
-            return code
-        _close_pipe()
-    except Exception as error:
-        return _failed(error, options)
-    except KeyboardInterrupt as error:
-        return _failed(error, options)
-    return DONE
+        code = _command(words, options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # a reader such as `head` closed the pipe
+        code = DONE
+    except (Exception, KeyboardInterrupt) as error:
+        code = _failed(error, options)
+    streams.flush()
+    return code
 
 
 def _command(words: Sequence[str], options: argparse.Namespace) -> int:
@@ -87,7 +86,10 @@ def _failed(error: BaseException, options: argparse.Namespace) -> int:
         traceback.print_exception(error)
     line = _complain(message, "error", options)
     if options.json:
-        print(json_text({"schema": "onnxlab/error/1", "code": code, "error": type(error).__name__, "message": line}))
+        with contextlib.suppress(OSError):  # standard output may be what failed
+            print(
+                json_text({"schema": "onnxlab/error/1", "code": code, "error": type(error).__name__, "message": line})
+            )
     return code
 
 
@@ -96,9 +98,3 @@ def _complain(message: str, style: str, options: argparse.Namespace) -> str:
     name = paint("onnxlab:", style) if shows_color(sys.stderr, options.color) else "onnxlab:"
     print(f"{name} {line}", file=sys.stderr)
     return line
-
-
-def _close_pipe() -> None:
-    """Have Python not flush into the closed pipe when it ends."""
-    with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

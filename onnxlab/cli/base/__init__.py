@@ -11,4 +11,6 @@ Files:
     outputs      Outputs of commands: models and reports, whole or not at all, and over nothing but their own kind.
     progress     The progress of a command on standard error, where a terminal is there and it takes longer than a
                  second.
+    streams      The standard streams of a command: all three open, able to print any text, and told when their reader
+                 is gone.
 """

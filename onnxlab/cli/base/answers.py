@@ -39,17 +39,17 @@ def deliver(data: bytes | str) -> None:
         UsageError: the content is no text, and standard output is a terminal.
     """
     if isinstance(data, str):
-        sys.stdout.write(data if data.endswith("\n") else data + "\n")
-        return
-    if sys.stdout.isatty():
+        data = (data if data.endswith("\n") else data + "\n").encode()  # as a file has it, whatever a terminal shows
+    elif sys.stdout.isatty():
         raise UsageError("a binary file is not written to a terminal: redirect it, or name a file with -o")
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
 
 
 def json_text(answer: Any) -> str:
-    """JSON in UTF-8, but for what a terminal would obey or not show."""
-    text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
+    """JSON in UTF-8, but for what a terminal would obey or not show; ASCII where the output is in no UTF."""
+    ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(answer, ensure_ascii=ascii_only, allow_nan=False)
     if printable(text) == text:
         return text
     return "".join(char if printable(char) == char else json.dumps(char)[1:-1] for char in text)

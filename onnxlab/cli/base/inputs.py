@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", int, float)
 
 _COMMA: Final = re.compile(r"(?<!\\),")
+_SIZE: Final = re.compile(r"\d{1,20}")  # 20 digits are more than an int64 has
 
 
 def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
@@ -59,8 +60,13 @@ def feeds_of(words: Sequence[str]) -> dict[str, Any]:
     feeds: dict[str, Any] = {}
     for word in words:
         name, separator, path = word.rpartition("=")
+        file_name = Path(path if separator else word)
+        if file_name.exists() and not file_name.is_file():  # a pipe would wait, and a device has no end
+            raise LoadError(
+                f"cannot read the inputs {word!r}: it is no regular file; give name=array.npy or arrays.npz"
+            )
         try:
-            with open(path if separator else word, "rb") as file:
+            with file_name.open("rb") as file:
                 read = read_arrays(file, word)
         except FileNotFoundError:
             raise LoadError(
@@ -87,7 +93,7 @@ def dims_of(words: Sequence[str]) -> dict[str, int]:
     dims = {}
     for word in words:
         name, separator, size = word.rpartition("=")
-        if not separator or not size.isdecimal():
+        if not separator or not _SIZE.fullmatch(size):
             raise UsageError(f"{word!r} gives no size: write symbol=size, as in batch=8")
         dims[name] = int(size)
     return dims
@@ -127,12 +133,15 @@ def whole(word: str) -> int:
 
 
 def number(word: str) -> float:
-    """A number.
+    """A number; NaN is none: every comparison with it is false.
 
     Raises:
         argparse.ArgumentTypeError: the word is none.
     """
-    return _read(float, word, "number")
+    result = _read(float, word, "number")
+    if result != result:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number")
+    return result
 
 
 def _read(kind: Callable[[str], Number], word: str, expected: str) -> Number:

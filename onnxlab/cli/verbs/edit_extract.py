@@ -1,15 +1,17 @@
 """`onnxlab extract` and `edit`: a part of a model, and a model that is changed by options, statements or a script."""
 
 import argparse
+import contextlib
 import copy
 import re
 import runpy
+import sys
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
-from onnxlab.cli.base.exits import DONE, UsageError
+from onnxlab.cli.base.exits import DONE, UsageError, usage_errors
 from onnxlab.cli.base.inputs import names_of, open_model, whole
 from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.errors import EditError, OnnxlabError
@@ -18,7 +20,7 @@ from onnxlab.printable import printable_lines
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
-_DIM = re.compile(r"(?P<value>.+)\[(?P<axis>-?\d+)\]=(?P<size>.+)", re.DOTALL)
+_DIM = re.compile(r"(?P<value>.+)\[(?P<axis>-?\d{1,20})\]=(?P<size>.+)", re.DOTALL)
 
 
 def add(verbs: Verbs) -> None:
@@ -104,7 +106,8 @@ def _set_dim(model: "Model", word: str) -> None:
     if parts is None:
         raise UsageError(f"{word!r} is no dim: write value[axis]=size, as in image[0]=batch")
     size = parts["size"]
-    dim = None if size == "?" else int(size) if size.lstrip("-").isdecimal() else size
+    with usage_errors():  # of numbers with thousands of digits
+        dim = None if size == "?" else int(size) if size.removeprefix("-").isdecimal() else size
     model.value(parts["value"]).set_dim(int(parts["axis"]), dim)
 
 
@@ -124,16 +127,17 @@ def _names(model: "Model") -> dict[str, Any]:
 
 
 def _run(name: str, code: Any) -> None:
-    """Run code of the user; its exceptions are reported as errors of the code.
+    """Run code of the user; its exceptions are reported as errors of the code, and what it prints is no answer.
 
     Raises:
         EditError: the code failed.
     """
     try:
-        code()
+        with contextlib.redirect_stdout(sys.stderr):
+            code()
     except OnnxlabError:
         raise
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EditError(f"{name} failed: {type(error).__name__}: {error}; nothing was changed") from error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 """Problems of the model that are told where the message is not known."""
 
-_AXIS = re.compile(r"(.+)\[(-?\d+)\]", re.DOTALL)
+_AXIS = re.compile(r"(.+)\[(-?\d{1,20})\]", re.DOTALL)
 
 
 def add(verbs: Verbs) -> None:
@@ -38,7 +38,7 @@ def _explain(options: argparse.Namespace) -> int:
         return _value(options)
     from onnxlab.model import explain_error
 
-    text = sys.stdin.read() if options.text == STDOUT else options.text
+    text = sys.stdin.buffer.read().decode(errors="replace") if options.text == STDOUT else options.text
     if not text.strip():
         raise UsageError("there is no message: give it in quotes, or - and pipe it in")
     if options.text != STDOUT and text.endswith((".onnx", ".ort")) and " " not in text:

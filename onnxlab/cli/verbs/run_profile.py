@@ -6,7 +6,7 @@ from typing import Any
 from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer, line, row
 from onnxlab.cli.base.entries import Verbs
-from onnxlab.cli.base.exits import DIFFERENT, DONE, UsageError
+from onnxlab.cli.base.exits import DIFFERENT, DONE, UsageError, usage_errors
 from onnxlab.cli.base.inputs import feeds_of, files_of, names_of, open_model, whole
 from onnxlab.cli.base.outputs import write
 from onnxlab.printable import printable_lines
@@ -43,7 +43,8 @@ def _run(options: argparse.Namespace) -> int:
     inputs = [model.path, *files_of(options.feeds)]
     if options.output and options.output != "-":
         output.check(options.output, kinds.ARRAYS, inputs)  # before anything is run
-    feeds = model.sample_inputs(feeds_of(options.feeds), seed=options.seed)
+    with usage_errors():
+        feeds = model.sample_inputs(feeds_of(options.feeds), seed=options.seed)
     providers = names_of(options.providers)
     model.compiled.in_background = False  # a process that runs once is over before anything is compiled
     arrays = model.run(feeds, names_of(options.outputs), seed=options.seed, providers=providers)

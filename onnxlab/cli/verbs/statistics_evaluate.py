@@ -75,7 +75,8 @@ def _statistics(options: argparse.Namespace) -> int:
     if not options.ranges:
         answer(options, table.as_dict, lambda: str(table))
         return DONE
-    ranges = table.ranges(options.ranges, percentile=options.percentile)
+    with usage_errors():
+        ranges = table.ranges(options.ranges, percentile=options.percentile)
     words = printable_lines(f"{name}: {low:.7g} {high:.7g}" for name, (low, high) in ranges.items())
     rows = {"ranges": {name: list(ends) for name, ends in ranges.items()}}
     answer(options, lambda: table.as_dict() | rows, lambda: words)
