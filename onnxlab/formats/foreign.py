@@ -5,8 +5,9 @@ gets a stand-in, which has \xff for each byte that is no UTF-8 and is unlike all
 that replaces the stand-in by another text repairs the string.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import chain, islice
 from typing import Any
 
 import onnx
@@ -24,6 +25,9 @@ Strings = Mapping[str, bytes]
 
 _LARGE = 1 << 26
 """Bytes of a file from which on the search for such strings skips its weights."""
+_LONG = 1 << 22
+_FEW = 256
+"""Messages up to which a model of _LONG bytes has its strings read one by one: most of it is weights or long lists."""
 
 
 def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, bytes]:
@@ -32,7 +36,7 @@ def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, byte
     Args:
         data: the model as bytes, where they are at hand.
     """
-    if _is_utf8(_without_weights(model) if data is None else data if len(data) < _LARGE else _slim(data)):
+    if _is_readable(model, data):
         return {}
     texts_in_model = _texts(model)
     stand_ins: dict[bytes, str] = {}
@@ -78,11 +82,11 @@ def brought(
 
 
 def _texts(model: onnx.ModelProto) -> set[str | bytes]:
-    return {text for _, _, texts in _strings(model) for text in texts}
+    return {text for _, _, texts in _strings(_messages(model)) for text in texts}
 
 
 def _map(model: onnx.ModelProto, by: Mapping[Any, Any]) -> None:
-    for message, field, texts in list(_strings(model)):
+    for message, field, texts in list(_strings(_messages(model))):
         if not any(text in by for text in texts):
             continue
         mapped = [by.get(text, text) for text in texts]
@@ -92,16 +96,46 @@ def _map(model: onnx.ModelProto, by: Mapping[Any, Any]) -> None:
             set_string(message, field.name, mapped[0])
 
 
-def _strings(model: onnx.ModelProto) -> Iterator[tuple[Any, Any, list[str | bytes]]]:
-    """(message, field, texts) of every string field of a model that is set."""
-    stack: list[Any] = [model]
+def _messages(model: onnx.ModelProto) -> Iterator[Any]:
+    """A model and all messages in it."""
+    stack: list[Iterator[Any]] = [iter([model])]
     while stack:
-        message = stack.pop()
-        for field, content in message.ListFields():
-            if field.type == field.TYPE_STRING:
+        message = next(stack[-1], None)
+        if message is None:
+            stack.pop()
+            continue
+        yield message
+        for field in _fields(message.DESCRIPTOR)[1]:
+            if field.is_repeated:
+                stack.append(iter(getattr(message, field.name)))
+            elif message.HasField(field.name):
+                stack.append(iter([getattr(message, field.name)]))
+
+
+def _strings(messages: Iterable[Any]) -> Iterator[tuple[Any, Any, list[str | bytes]]]:
+    """(message, field, texts) of every string field of some messages that is set."""
+    for message in messages:
+        for field in _fields(message.DESCRIPTOR)[0]:
+            if content := getattr(message, field.name):
                 yield message, field, list(content) if field.is_repeated else [content]
-            elif field.message_type is not None:
-                stack += content if field.is_repeated else [content]
+
+
+@cache
+def _fields(descriptor: Any) -> tuple[list[Any], list[Any]]:
+    """The fields of a type of message that are strings, and those that are messages: none of numbers is read."""
+    fields = list(descriptor.fields)
+    strings = [field for field in fields if field.type == field.TYPE_STRING]
+    return strings, [field for field in fields if field.message_type is not None]
+
+
+def _is_readable(model: onnx.ModelProto, data: bytes | None) -> bool:
+    """Whether all strings of a model are UTF-8."""
+    if data is None or len(data) > _LONG:
+        messages = list(islice(_messages(model), _FEW + 1))
+        if len(messages) <= _FEW:
+            texts = chain.from_iterable(texts for _, _, texts in _strings(messages))
+            return not any(isinstance(text, bytes) for text in texts)
+    return _is_utf8(_without_weights(model) if data is None else data if len(data) < _LARGE else _slim(data))
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -11,8 +11,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import onnx
 
@@ -128,7 +129,8 @@ def _contents(path: Path) -> Iterator[tuple[Content, Stamp]]:
     try:
         # O_NONBLOCK: opening a FIFO must not wait for its writer
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+        # no buffer: `read` would copy all of the file to append it to what is in one
+        with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise LoadError(f"cannot load {path}: it is no regular file")
@@ -146,7 +148,7 @@ def _contents(path: Path) -> Iterator[tuple[Content, Stamp]]:
         raise LoadError(f"cannot load {path}: {error.strerror or error}") from error
 
 
-def _all(file: BinaryIO, size: int) -> bytes:
+def _all(file: FileIO, size: int) -> bytes:
     if size > LARGEST:
         raise LoadError(
             f"it has {size:,} bytes, and protobuf cannot read a message of 2 GiB or more; a model of that size has its "

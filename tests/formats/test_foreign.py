@@ -193,3 +193,29 @@ def test_strings_that_a_patch_brings_survive_a_crash(tmp_path: Path) -> None:
     third = reopened(path)
     assert third.files.recover() == 2
     assert third.to_bytes() == expected
+
+
+@pytest.mark.parametrize("places", [(), *PLACES], ids="-".join)
+def test_few_messages_with_long_lists_are_not_parsed_again(
+    places: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proto = onnx.ModelProto.FromString(spoilt(*places))
+    proto.graph.node.add(op_type="LongList").attribute.add(name="long", floats=[1] * 10_000)
+    data = proto.SerializeToString()
+    expected = foreign.replace(onnx.ModelProto.FromString(data), data)
+    assert bool(expected) is bool(places)
+    monkeypatch.setattr(foreign, "_LONG", 10_000)
+    monkeypatch.setattr(foreign, "_is_utf8", lambda _: pytest.fail("parsed again"))
+    assert foreign.replace(onnx.ModelProto.FromString(data), data) == expected
+    assert foreign.replace(onnx.ModelProto.FromString(data)) == expected
+
+
+def test_many_messages_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    proto = model()
+    proto.graph.node.extend([onnx.NodeProto(op_type="Relu")] * foreign._FEW)
+    parsed: list[bytes] = []
+    monkeypatch.setattr(foreign, "_LONG", 1000)
+    monkeypatch.setattr(foreign, "_is_utf8", lambda data: not parsed.append(data))
+    data = proto.SerializeToString()
+    assert foreign.replace(proto, data) == {}
+    assert parsed == [data]
