@@ -130,7 +130,7 @@ def _fields(descriptor: Any) -> tuple[list[Any], list[Any]]:
 
 def _is_readable(model: onnx.ModelProto, data: bytes | None) -> bool:
     """Whether all strings of a model are UTF-8."""
-    if data is None or len(data) > _LONG:
+    if data is not None and len(data) > _LONG:
         messages = list(islice(_messages(model), _FEW + 1))
         if len(messages) <= _FEW:
             texts = chain.from_iterable(texts for _, _, texts in _strings(messages))
