@@ -39,12 +39,14 @@ class GraphMatching:
 
     Attributes:
         names_agree: whether names are kept from one model to the other.
+        partners: the values of the second model that have a partner.
     """
 
     nodes: dict[int, int] = field(default_factory=dict)
     values: dict[int, int] = field(default_factory=dict)
     scopes: dict[int, int] = field(default_factory=dict)
     names_agree: bool = True
+    partners: set[int] = field(default_factory=set)
 
 
 def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | None = None) -> GraphMatching:
@@ -218,7 +220,10 @@ def _store(graphs: tuple[ModelGraph, ModelGraph], vertices: Vertices, growth: Gr
         if vertices.kinds[vertex] == NODE:
             matching.nodes[ids[vertex]] = ids[other]
             continue
+        if vertices.kinds[vertex] == OUTER and (ids[vertex] in matching.values or ids[other] in matching.partners):
+            continue  # a body may read another value than before: each keeps the partner that it has outside
         matching.values[ids[vertex]] = ids[other]
+        matching.partners.add(ids[other])
         producer, its = values[0][ids[vertex]].producer, values[1][ids[other]].producer
         if (
             producer

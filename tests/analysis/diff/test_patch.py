@@ -169,3 +169,23 @@ def test_a_text_that_no_change_brings_stays_what_it_is() -> None:
     model.patch(onnxlab.diff(onnxlab.load(a), onnxlab.load(b)))
     assert "q_out" in [name for node in model.proto.graph.node for name in node.output]
     assert onnx.ModelProto.FromString(model.to_bytes()).graph.node[0].doc_string == r"\xff\xfeo"
+
+
+def test_what_a_body_reads_in_place_of_a_removed_value_keeps_its_partner() -> None:
+    """The body of one model reads the input that the other model's body reads a node of."""
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (bool c, float[N] x, float[N] z) => (float[N] y, float[N] w) {
+        v = Softsign(x)
+        y = If(c) <then_branch = t () => (float[N] a) { a = Neg(v) }, else_branch = e () => (float[N] b) { b = Abs(z) }>
+        w = Add(x, z)
+    }"""
+    first, second, third = (onnxlab.Model(onnx.parser.parse_model(text)) for _ in range(3))
+    second.remove(["v"], bypass=True)
+    difference = onnxlab.diff(first, second)
+    paired = difference.matching.values
+    assert len(set(paired.values())) == len(paired), "no value has two partners"
+    assert difference.of_kind("renamed") == ()
+    third.node_at("", 2).set_input(1, "x")
+    third.patch(difference)
+    assert [value.name for value in third.inputs] == ["c", "x", "z"]
+    assert third.node_at("If#0/then_branch", 0).inputs[0].name == "x"
