@@ -57,9 +57,9 @@ class Listing:
         yield from _metadata("metadata", header.metadata_props, other.metadata_props, "")
         functions = {function_key(proto): proto for proto in header.functions}
         its = {function_key(proto): proto for proto in other.functions}
-        for key in functions.keys() - its.keys():
+        for key in [key for key in functions if key not in its]:
             yield ModelChange("removed", "function", _name(key), "", old=f"{len(functions[key].node)} nodes")
-        for key in its.keys() - functions.keys():
+        for key in [key for key in its if key not in functions]:
             yield ModelChange("added", "function", "", _name(key), new=f"{len(its[key].node)} nodes")
         common = [key for key in its if key in functions]
         for key in moved([*functions], common):

@@ -15,7 +15,7 @@ from onnxlab.analysis.diff.borders import borders, settle_fused
 from onnxlab.analysis.diff.bridging import bridge, follow_stored
 from onnxlab.analysis.diff.growing import Growth
 from onnxlab.analysis.diff.refinement import DEPTHS, Refinement, groups, unique_pairs
-from onnxlab.analysis.diff.vertices import NODE, OUTER, Vertices
+from onnxlab.analysis.diff.vertices import INPUT, NODE, OUTER, Vertices
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.index.tables import function_key
@@ -64,9 +64,9 @@ def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | Non
         scopes = pairs.pop(0)
         before = set(matching.nodes)
         _match_scopes((model, other), scopes, matching, fingerprints)
-        for ident in matching.nodes.keys() - before:
+        for ident in [ident for ident in matching.nodes if ident not in before]:
             ours, theirs = model.nodes[ident].bodies, other.nodes[matching.nodes[ident]].bodies
-            for name in ours.keys() & theirs.keys():
+            for name in (name for name in ours if name in theirs):
                 inner = zip(ours[name], theirs[name], strict=False)
                 pairs += [(model.scopes[body], other.scopes[like]) for body, like in inner]
     return matching
@@ -89,6 +89,8 @@ def _match_scopes(
     vertices = Vertices(graphs, scopes)
     growth = Growth(vertices)
     _enter_known(vertices, growth, scopes, matching)
+    if scopes[0].kind == "graph":
+        _enter_inputs(graphs, vertices, growth)
     refinement = Refinement(vertices, growth.partner)
     names = _Names(graphs, vertices, growth)
     _spread(vertices, growth, refinement, names)
@@ -119,6 +121,17 @@ def _enter_known(vertices: Vertices, growth: Growth, scopes: tuple[Scope, Scope]
     if scopes[0].kind != "graph" and len(scopes[0].inputs) == len(scopes[1].inputs):
         for vid, its in zip(scopes[0].inputs, scopes[1].inputs, strict=True):
             growth.force(ours[vid], theirs[its])
+
+
+def _enter_inputs(graphs: tuple[ModelGraph, ModelGraph], vertices: Vertices, growth: Growth) -> None:
+    """Enter inputs of the main graphs that have equal names: who runs a model knows its inputs by these."""
+    ours, theirs = (
+        {graph.values[vid].name: at for vid, at in index.items() if vertices.kinds[at] == INPUT}
+        for graph, index in zip(graphs, vertices.index, strict=True)
+    )
+    for name, vertex in ours.items():
+        if name in theirs:
+            growth.force(vertex, theirs[name])
 
 
 def _spread(vertices: Vertices, growth: Growth, refinement: Refinement, names: _Names) -> None:

@@ -89,7 +89,7 @@ def _as_numbers(hashes: list[int]) -> Numbers:
 
 
 def unique_pairs(open_: Places, numbers: Numbers, first: int) -> Iterator[tuple[int, int]]:
-    """Pairs of vertices whose number is that of one vertex in each model, and of no other."""
+    """Pairs of vertices whose number is that of one vertex in each model, and of no other; in order of the first."""
     order = np.argsort(numbers, kind="stable")
     ordered, vertices = numbers[order], open_[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else order
@@ -97,15 +97,16 @@ def unique_pairs(open_: Places, numbers: Numbers, first: int) -> Iterator[tuple[
     twos = starts[sizes == 2]
     ours, theirs = vertices[twos], vertices[twos + 1]
     crossing = (ours < first) & (theirs >= first)
-    yield from zip(ours[crossing].tolist(), theirs[crossing].tolist(), strict=True)
+    yield from sorted(zip(ours[crossing].tolist(), theirs[crossing].tolist(), strict=True))
 
 
 def groups(open_: Places, numbers: Numbers, first: int) -> Iterator[tuple[list[int], list[int]]]:
-    """(vertices of the one model, of the other) that have the same number, as many on either side."""
+    """(vertices of the one model, of the other) with the same number, as many on either side; in order of the first."""
     order = np.argsort(numbers, kind="stable")
     ordered, vertices = numbers[order], open_[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    for group in np.split(vertices, cuts):
+    split = np.split(vertices, cuts) if len(vertices) else []
+    for group in sorted(split, key=lambda members: int(members[0])):  # numbers differ from process to process
         if len(group) > 1 and len(group) % 2 == 0 and int((group < first).sum()) * 2 == len(group):
             half = len(group) // 2
             yield group[:half].tolist(), group[half:].tolist()

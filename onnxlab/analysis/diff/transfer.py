@@ -82,9 +82,9 @@ class Transfer:
                 self._do(SetField(("model", 0), field, merged))
         functions, its = ({function_key(entry): entry for entry in proto.functions} for proto in (header, other))
         present = {function_key(graph.scopes[ident].proto): ident for ident in graph.index.function_ids}
-        for function in its.keys() - functions.keys() - present.keys():
+        for function in [key for key in its if key not in functions and key not in present]:
             self._do(InsertFunction(len(graph.index.function_ids), its[function]))
-        for function in (functions.keys() - its.keys()) & present.keys():
+        for function in [key for key in functions if key not in its and key in present]:
             self._do(RemoveFunction(present[function]))
 
     # -- scopes -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 """The report of a difference, in every form, and an empty one."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 import onnxlab
 from onnxlab.analysis.diff.outline import outline
 from onnxlab.cli import main
+from tests.support import corpus
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]> g (float[b,4] x) => (float[b,4] y)'
 
@@ -174,3 +178,17 @@ def test_another_format_of_the_same_model(tmp_path: Path) -> None:
     (change,) = onnxlab.diff(paths[0], model.save(tmp_path / "b.ort"), ignore=[*words, "defaults"])
     assert (change.field, change.old, change.new) == ("operator", "Relu", "Abs")
     assert not change.is_default
+
+
+def test_a_difference_has_the_same_text_in_every_process() -> None:
+    """Hashes of strings differ from process to process; no order and no match may come from them."""
+    script = (
+        "from tests.analysis.diff.test_patch import Diff, onnxlab, randomly_edited; "
+        f"print(Diff(*randomly_edited(20)), onnxlab.diff({str(corpus.path('script_control'))!r}, {str(corpus.path('stft_audio'))!r}))"
+    )
+    texts = {
+        subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,
+                       capture_output=True).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+    assert len(texts) == 1
