@@ -99,6 +99,8 @@ class Transfer:
         self._nodes(after, target)
         self._formals(before, after, target)
         self._drop_unread(before)
+        if "names" not in self._diff.ignored:
+            self._rename(before)  # to names that were in use until here
 
     def _rename(self, before: Scope) -> None:
         graph = self._graph

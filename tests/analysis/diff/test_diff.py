@@ -182,9 +182,10 @@ def test_another_format_of_the_same_model(tmp_path: Path) -> None:
 
 def test_a_difference_has_the_same_text_in_every_process() -> None:
     """Hashes of strings differ from process to process; no order and no match may come from them."""
+    paths = [str(corpus.path(name)) for name in ("script_control", "stft_audio")]
     script = (
         "from tests.analysis.diff.test_patch import Diff, onnxlab, randomly_edited; "
-        f"print(Diff(*randomly_edited(20)), onnxlab.diff({str(corpus.path('script_control'))!r}, {str(corpus.path('stft_audio'))!r}))"
+        f"print(Diff(*randomly_edited(20)), onnxlab.diff(*{paths}))"
     )
     texts = {
         subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,

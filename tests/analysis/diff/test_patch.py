@@ -212,3 +212,18 @@ def test_inputs_are_themselves_where_their_names_are_kept(monkeypatch: pytest.Mo
     third.nodes[0].name = "another"
     third.patch(difference)
     assert [[value.name for value in node.inputs] for node in third.nodes[1:]] == [["x", "k"], ["v", "z"], ["v", "x"]]
+
+
+def test_an_output_keeps_its_name_when_another_node_makes_it() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[N] x) => (float[N] y, float[N] w) {
+        a = Tanh(x)
+        y = Tanh(a)
+        w = Neg(x)
+    }"""
+    first, second, third = (onnxlab.Model(onnx.parser.parse_model(text)) for _ in range(3))
+    second.remove(["a"], bypass=True)
+    third.nodes[2].name = "another"
+    third.patch(onnxlab.diff(first, second))
+    assert [value.name for value in third.outputs] == ["y", "w"]
+    assert [node.op_type for node in third.nodes] == ["Tanh", "Neg"]
