@@ -34,7 +34,8 @@ class StoreState:
 
     Attributes:
         arrays: read-only arrays, lists and dicts.
-        fed: values of the last run that were fed.
+        fed: values of the last run that were fed, and those of runs before it that were fed nothing else; edits may
+            have removed some.
         stale: values whose node was changed, or that depend on such values.
         held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
         has_run: whether the values are those of a run.
@@ -67,8 +68,9 @@ class StoreState:
             arrays = {**dict(_last_of(new, budget - total(fed.values()))), **fed}
             held = total(arrays.values())
         return replace(
-            self, arrays=arrays, fed=frozenset(fed), stale=stale - (values.keys() | fed.keys()),
-            held=held, has_run=True,
+            self, arrays=arrays,
+            fed=self.fed.union(fed) if all(map(is_, map(self.arrays.get, fed), fed.values())) else frozenset(fed),
+            stale=stale - (values.keys() | fed.keys()), held=held, has_run=True,
         )  # fmt: skip
 
 
@@ -212,8 +214,8 @@ class ValueStore:
         arrays = {value: array for value, array in state.arrays.items() if not (value in gone or value in renewed)}
         arrays.update(known)
         return replace(
-            state, arrays=arrays, fed=frozenset(fed), stale=stale - (known.keys() | renewed),
-            held=total(arrays.values()), has_run=True,
+            state, arrays=arrays, fed=state.fed.union(fed) if fed.keys() <= equal else frozenset(fed),
+            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True,
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
@@ -221,7 +223,8 @@ class ValueStore:
         nodes = graph.main.order() if -1 in marks.edited else [node for node in marks.edited if node in graph.nodes]
         edited = marks.pinned.union(value for node in nodes for value in graph.nodes[node].outputs if value)
         replaced = {value for value in marks.changed if self._is_replaced(value, state)}
-        for value in replaced.union(value for value in marks.changed if value not in graph.values):
+        # an input of the last run stays: undo may bring it back
+        for value in replaced.union(value for value in marks.changed - state.fed if value not in graph.values):
             arrays.pop(value, None)
         stale = state.stale.union(self.dependents.of(edited | replaced), edited)
         return replace(state, arrays=arrays, stale=stale)

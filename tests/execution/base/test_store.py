@@ -3,6 +3,7 @@ import weakref
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from onnxlab import garbage_collection
 from onnxlab.errors import FeedError, NameLookupError, NotComputedError
@@ -125,6 +126,39 @@ def test_an_initializer_that_is_replaced_reaches_its_readers():
         assert run.run()["z"].tolist() == [-new, -new]
     run.graph.undo()
     assert run.run()["z"].tolist() == [-5, -5]
+
+
+@pytest.mark.parametrize("keep", [True, "border"])
+@pytest.mark.parametrize("between", ["nothing", "the last inputs", "the same", "others"])
+def test_an_input_that_undo_brings_back_has_its_array(keep, between):
+    run = runner("g (float[2] x, float[2] u) => (float[2] z) { y = Mul (x, u) z = Neg (y) }")
+    x, u = np.array([[1, 2], [3, 4]], np.float32)
+    run.run({"x": x, "u": u}, keep=keep)
+    run.store.current()
+    reader, removed = run.graph.nodes[node(run, "y")], run.graph.values[value(run, "u")]
+    edits.set_input(run.graph, reader, 1, "x")
+    edits.remove_input(run.graph, removed)
+    run.store.current()
+    assert "u" not in run.last_inputs()
+    feeds = {"nothing": {}, "the last inputs": None, "the same": {"x": x}, "others": {"x": 2 * x}}[between]
+    if between != "nothing":
+        square = (2 * x if between == "others" else x) ** 2
+        np.testing.assert_array_equal(run.run(feeds, keep=keep)["z"], -square)
+    run.graph.undo()
+    run.graph.undo()
+    if between == "others":
+        with pytest.raises(FeedError, match="needed and not fed: 'u'"):
+            run.run(keep=keep)
+    else:
+        np.testing.assert_array_equal(run.run(keep=keep)["z"], -x * u)
+
+
+def test_a_new_input_does_not_get_the_array_of_a_removed_one_of_its_name():
+    run = runner("g (float[2] x, float[2] u) => (float[2] z) { z = Neg (x) }")
+    run.run({"x": np.ones(2, np.float32), "u": np.ones(2, np.float32)})
+    edits.remove_input(run.graph, run.graph.values[value(run, "u")])
+    edits.add_input(run.graph, helper.make_tensor_value_info("u", TensorProto.FLOAT, [2]))
+    assert list(run.last_inputs()) == ["x"]
 
 
 def test_an_edit_inside_a_branch_makes_its_owner_stale():
