@@ -9,6 +9,7 @@ import pytest
 import onnxlab
 from onnxlab.graph.edits import EDITS
 from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
+from tests.notebook.conftest import Page, edit
 from tests.notebook.hand import FILES, RAMP, Hand, inserted, small, typed, wide
 
 Case = tuple[str, str, list[str], dict[str, Any]]
@@ -285,3 +286,25 @@ def test_moves_that_follow_from_an_edit_are_not_told() -> None:
     exec(model.history.to_python(), namespace)
     namespace["replay"](copy)
     assert copy.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize(("name", "parameters"), [
+    ("set_metadata", {"key": "place", "text": "here"}),
+    ("insert_on_edge", {"slot": 0, "op_type": "Identity"}),
+    ("default_attributes", {}),
+    ("default_attributes", {"explicit": True}),
+])  # fmt: skip
+def test_edits_of_several_nodes_are_one_step(
+    name: str, parameters: dict[str, Any], page: Page, model: onnxlab.Model
+) -> None:
+    before = model.to_bytes()
+    page.ask("edit", **edit(name, *model.nodes[:2], on="nodes", **parameters))
+    assert len(model.history) <= 1
+    assert "2 nodes" in "".join(model.history.labels) or name == "default_attributes"
+    assert (model.undo() is None) == (model.to_bytes() == before and not parameters)
+    assert model.to_bytes() == before
+
+
+def test_null_counts_as_left_out(page: Page, model: onnxlab.Model) -> None:
+    page.ask("edit", **edit("remove_output", model.value("y"), scope=None))
+    assert len(model.outputs) == 0

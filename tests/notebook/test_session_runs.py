@@ -1,5 +1,6 @@
 """Runs that a page asks for: statistics, stops, deadlines and failures."""
 
+import threading
 import time
 from typing import Any
 
@@ -61,3 +62,26 @@ def test_a_run_that_fails_names_its_node(page: Page, model: onnxlab.Model) -> No
     page.ask("edit", **edit("set_attribute", pool, name="kernel_shape", value=[99, 99]))
     error = page.wait(page.send("run", nodes=None))["error"]
     assert (error["code"], error["node"]) == ("run", pool.id)
+
+
+def test_results_of_a_model_that_was_edited_meanwhile_are_not_kept(
+    page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.ask("run", nodes=None)
+    began, go_on, run_nodes = threading.Event(), threading.Event(), model.runner.run_nodes
+
+    def slowly(*chosen: Any, **named: Any) -> Any:
+        arrays = run_nodes(*chosen, **named)
+        began.set()
+        assert go_on.wait(60)
+        return arrays
+
+    monkeypatch.setattr(model.runner, "run_nodes", slowly)
+    value = model.value("r").id
+    request = page.send("run", nodes=[model.nodes["/stem/relu"].id])
+    assert began.wait(60)
+    model.nodes["/stem/relu"].replace("Neg")
+    go_on.set()
+    assert [row["id"] for row in page.wait(request)["result"]["values"]] == [value]
+    assert page.ask("value", value=value)["statistics"] is None
+    assert page.wait(page.send("tensor", value=value, height=1))["result"]["source"] != "run"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.notebook.panels import tensor_planes
@@ -113,6 +114,41 @@ def test_inputs_are_made_typed_or_read_from_files(page: Page, model: onnxlab.Mod
     np.testing.assert_array_equal(last(how="last"), array[None].astype(np.float32))
     page.ask("run", nodes=None)
     np.testing.assert_array_equal(model.runner.last_inputs()["x"], array[None].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text", "expected"),
+    [
+        (TensorProto.INT64, "9007199254740993", 2**53 + 1),
+        (TensorProto.INT64, "[9007199254740993]", 2**53 + 1),
+        (TensorProto.UINT8, "[255]", 255),
+        (TensorProto.BOOL, "true", True),
+        (TensorProto.BFLOAT16, "[0.5]", 0.5),
+        (TensorProto.FLOAT, "nan", None),
+        *(
+            (TensorProto.INT8, text, "refused")
+            for text in ("300", "[300]", "0.5", "[0.5]", "nan", "[NaN]", "[Infinity]")
+        ),
+        (TensorProto.UINT8, "[-1]", "refused"),
+        (TensorProto.INT4, "[0.5]", "refused"),
+        (TensorProto.INT4, "[9]", "refused"),
+        (TensorProto.BOOL, "[2]", "refused"),
+        (TensorProto.FLOAT, "[" * 5000, "refused"),
+    ],
+)
+def test_typed_numbers_are_exact_or_refused(dtype: int, text: str, expected: Any) -> None:
+    ends = [helper.make_tensor_value_info(name, dtype, [1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+    page = Page(model)
+    inputs = {"x": {"how": "text", "text": text}}
+    if expected == "refused":
+        assert "input 'x'" in page.refused("run", nodes=None, inputs=inputs)["message"]
+    else:
+        page.ask("run", nodes=None, inputs=inputs)
+        (element,) = model.runner.last_inputs()["x"]
+        assert np.isnan(element) if expected is None else element == expected
+    page.session.close()
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def perform(model: "Model", request: EditRequest, uploads: Uploads, origin: str)
     """
     spec, graph = request.spec, model.graph
     subjects = _subjects(model, request)
-    label = spec.label_of(request.parameters, f"{len(subjects)} nodes") if len(subjects) > 1 else ""
+    label = _label_of_several(request, len(subjects)) if len(subjects) > 1 else ""
     with graph.edit(label, origin) as edit:
         for subject in subjects:
             unset = spec.name == "clear_attribute" and request.parameters["name"] not in set(subject.attributes)
@@ -102,11 +102,22 @@ def _subjects(model: "Model", request: EditRequest) -> list[Any]:
     return [nodes] if "nodes" in request.spec.subjects else list(nodes)
 
 
+def _label_of_several(request: EditRequest, count: int) -> str:
+    """The label of an edit of several nodes; from the edit's name where its label is of what no request has."""
+    spec = request.spec
+    defaults = {name: parameter.default for name, parameter in spec.parameters.items() if not parameter.required}
+    try:
+        return spec.label_of({**defaults, **request.parameters}, f"{count} nodes")
+    except KeyError:
+        return f"{spec.name.replace('_', ' ')} of {count} nodes"
+
+
 def _make(place: ParameterContext, request: EditRequest) -> None:
     spec = request.spec
     args = {
         name: None if value is None else KINDS[spec.parameters[name].kind].read(place, value)
         for name, value in request.parameters.items()
+        if value is not None or KINDS[spec.parameters[name].kind].fits(None)  # null counts as left out
     }
     if (perform_otherwise := _OTHERWISE.get(spec.name)) is not None:
         perform_otherwise(place, args)

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onnxlab import dtypes
 from onnxlab.errors import EditError, FeedError
 from onnxlab.execution.program.run_errors import describe
 from onnxlab.notebook.protocol.messages import ProtocolError
+from onnxlab.notebook.protocol.typed_elements import element
 from onnxlab.notebook.protocol.uploads import Uploads
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
+    from onnxlab.shapes.facts import Fact
 
 Array = np.ndarray[Any, Any]
 WAYS = ("random", "zeros", "ones", "last", "text", "file")
@@ -86,7 +89,7 @@ def _nested(name: str, how: Mapping[str, Any]) -> Array | None:
         return None
     try:
         return np.asarray(json.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EditError(f"input {name!r}: {text[:40]!r} is no list of numbers: {error}") from None
 
 
@@ -96,20 +99,28 @@ def _flat(name: str, how: Mapping[str, Any], like: Array) -> Array:
     if len(words) not in (1, like.size):
         expected = f"{like.size} for {describe(like)}, one for all, or [[…]] with its own shape"
         raise EditError(f"input {name!r}: {len(words)} numbers were typed; it takes {expected}")
-    if like.dtype == object:
-        return np.resize(np.asarray(words, dtype=object), like.shape)
     try:
-        return np.resize(np.asarray([float(word) for word in words]), like.shape).astype(like.dtype)
-    except ValueError as error:
-        raise EditError(f"input {name!r}: {error}; type numbers") from None
+        numbers = [element(word, like.dtype) for word in words]
+    except EditError as error:
+        raise EditError(f"input {name!r}: type numbers; {error}") from None
+    return np.resize(np.asarray(numbers, like.dtype), like.shape)
+
+
+def _cast(name: str, fact: "Fact", array: Array) -> Array:
+    """An array in the type of an input; refused where an element of a type that is not rounded would be another."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = array.astype(fact.dtype)
+        rounds = dtypes.is_float(dtypes.from_numpy(cast.dtype)) and array.dtype.kind != "c"
+        if not rounds and not np.array_equal(cast.astype(array.dtype), array):
+            hint = "fractions, NaN and numbers out of its range would be others"
+            raise EditError(f"input {name!r} takes {fact}, which cannot hold all of {describe(array)}: {hint}")
+    return cast
 
 
 def _fit(model: "Model", name: str, array: Array) -> Array:
     """An array in the declared type, with a batch axis added where only that is missing."""
     fact = model.fact(name)
     if fact.dtype is not None and array.dtype != fact.dtype and array.dtype.kind not in "OUS":
-        if not np.can_cast(array.dtype, fact.dtype, "same_kind") and not np.array_equal(array, np.rint(array)):
-            raise EditError(f"input {name!r} takes {fact}; {describe(array)} with fractions would lose them")
-        array = array.astype(fact.dtype)
+        array = _cast(name, fact, array)
     rank = fact.rank
     return array[None] if rank is not None and array.ndim == rank - 1 else array

@@ -20,7 +20,7 @@ from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors
 from onnxlab.notebook.protocol import messages
-from onnxlab.notebook.protocol.messages import JSON, ProtocolError, Request, wire_version
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError, Request, graph_version, wire_version
 from onnxlab.notebook.protocol.outbox import Outbox, Send
 from onnxlab.notebook.protocol.uploads import Uploads
 from onnxlab.notebook.session import file_offers, saver
@@ -283,21 +283,25 @@ class Session:
 
     def _save(self, copy: bool | None, version: int | None) -> JSON:
         with self.model.graph.lock:
-            self._hub.refuse_conflict(version, None, self.id)  # the saved state must be the one that the view showed
+            # the saved state must be the one that the view showed
+            self._hub.refuse_conflict(graph_version(version), None, self.id)
             return saver.save(self.model, bool(copy))
 
     # -- runs ---------------------------------------------------------------------------------------------
 
     def _run(self, request: Request) -> None:
+        model, version = self.model, self.model.version
+
         def finish(started: float, results: Made | None, error: Exception | None) -> None:
-            if error is not None or results is None:
+            if error is not None or results is None or self.model is not model:
                 self._outbox.reply(self._refusal(request.id, error or RunStopped("the run was stopped")))
                 return
-            summaries = results.summaries
-            self.tensors.keep(results.arrays)
-            self.summaries.update(summaries)
-            values = self.model.graph.values
-            rows = [statistics_on_wire(values[vid], summary) for vid, summary in summaries.items() if vid in values]
+            with model.graph.lock:
+                if model.version == version:  # results of a former state are shown once, and not kept
+                    self.tensors.keep(results.arrays)
+                    self.summaries.update(results.summaries)
+                values = model.graph.values
+                rows = [statistics_on_wire(values[vid], row) for vid, row in results.summaries.items() if vid in values]
             payload = {"run": request.id, "seconds": time.perf_counter() - started, "values": rows}
             self._outbox.reply(messages.result(request.id, payload))
 
