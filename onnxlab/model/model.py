@@ -62,7 +62,7 @@ class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring
         nodes: add_node, insert_node, remove, duplicate, connect, can_connect
         values: add_input, remove_input, add_output, remove_output, add_initializer, remove_initializer
         blocks: make_function, inline, for_each_copy, extract, insert
-        rules: simplify, optimize, rewrite, suggest, prove, rules, why_not, near_misses, pattern, find_pattern
+        rules: simplify, optimize, quantize, rewrite, suggest, prove, rules, why_not, near_misses, pattern, find_pattern
         the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes,
             drop_unused_functions, drop_unused_initializers, metadata, graph_metadata, doc_string,
             graph_doc_string, set_field, bind (training)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from onnxlab.argument_types import expect, several
 from onnxlab.errors import EditError, NameLookupError
@@ -15,22 +15,28 @@ from onnxlab.spelling import suggestion
 
 if TYPE_CHECKING:
     from onnxlab.transforms.foreign import Engine
+    from onnxlab.transforms.pipeline import Pipeline
+    from onnxlab.transforms.quantization.forms import FormName
     from onnxlab.transforms.receipt import Receipt
+    from onnxlab.transforms.rewriting import RewriteOptions
     from onnxlab.transforms.rules.rule import Level
     from onnxlab.transforms.rules.user_rules import RuleSource
     from onnxlab.transforms.suggestions import Suggestion
     from onnxlab.transforms.verification import Judgment
+    from onnxlab.transforms.verification_runs import Trust
 
-_BUDGET = "a number of bytes"
+_BUDGET = ("budget", int, "a number of bytes")
+_SHARE = ("at_most", (int, float), "a part of an output's largest element, such as 0.01,")
+_Number = TypeVar("_Number", int, float)
 _MICROSOFT = frozenset(("com.microsoft",))
 
 
-def _checked(budget: int) -> int:
-    """A budget as an int. Raises TypeError or EditError where it is no number of bytes from 0 on."""
-    budget = expect(budget, int, "budget", _BUDGET)
-    if budget < 0:
-        raise EditError(f"budget is {budget}: expected {_BUDGET} from 0 on")
-    return budget
+def _from_zero(number: _Number, name: str, kind: type[_Number] | tuple[type, ...], words: str) -> _Number:
+    """The number. Raises TypeError or EditError where it is no number from 0 on."""
+    number = expect(number, kind, name, words)
+    if not number >= 0:
+        raise EditError(f"{name} is {number}: expected {words} from 0 on")
+    return number
 
 
 def _protected(graph: ModelGraph, names: Collection[str] | str) -> frozenset[str]:
@@ -63,6 +69,13 @@ class ModelRewriting(PatternMatching):
     """Rewrites of a Model, as members."""
 
     __slots__ = ()
+
+    def _rewritten(self, label: str, plan: Pipeline, options: RewriteOptions, trust: Trust, dry_run: bool) -> Receipt:
+        """Rewrite the model as one step, or only say what that would do."""
+        from onnxlab.transforms.verified_rewrites import Rewrite
+
+        rewrite = Rewrite(self.graph, self.inference, label, plan, options, trust)
+        return rewrite.look() if dry_run else rewrite.do()
 
     def simplify(
         self,
@@ -110,13 +123,11 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.verification_runs import Trust
-        from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = RewriteOptions(_protected(self.graph, protect), _checked(budget))
-        rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
-        return rewrite.look() if dry_run else rewrite.do()
+        options = RewriteOptions(_protected(self.graph, protect), _from_zero(budget, *_BUDGET))
+        return self._rewritten(label, plan, options, Trust(verify, samples, finite_only), dry_run)
 
     def optimize(
         self,
@@ -160,15 +171,59 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.verification_runs import Trust
-        from onnxlab.transforms.verified_rewrites import Rewrite
 
         rules = built_in_rules.up_to(level)
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
         options = RewriteOptions(_protected(self.graph, protect), FOLDED, domains)
-        rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
-        return rewrite.look() if dry_run else rewrite.do()
+        return self._rewritten(label, plan, options, Trust(verify, samples, finite_only), dry_run)
+
+    def quantize(
+        self,
+        form: FormName,
+        *,
+        verify: bool = True,
+        samples: Sequence[Mapping[str, Any]] | None = None,
+        at_most: float | None = None,
+        protect: Collection[str] = (),
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Bring the model into fewer bits, as one step of the history; inputs and outputs keep their types.
+
+        Args:
+            form: "int8_weights", "float16_weights" and "bfloat16_weights" store large weights in fewer bits, and nodes
+                compute in float32 as before; "float16" and "bfloat16" compute in that type wherever operators and
+                numbers allow it.
+            verify: run the model before and after; what makes NaN or infinities of finite numbers is taken back, and
+                `note` of the receipt says how far the outputs are off.
+            samples: inputs to run on, in place of made-up ones.
+            at_most: the largest accepted difference as part of an output's largest element (0.01 is one percent);
+                what exceeds it is taken back. Default: any.
+            protect: as for `simplify`; a node that stays keeps its weights.
+            dry_run: only say what would be done.
+
+        Returns:
+            Receipt: `applied` has weights or nodes, `unfit` those that stay and why, `bytes` the sizes of all tensors.
+
+        Raises:
+            TransformError: there is no such form, or the model's version of ai.onnx is too old for it.
+            EditError: the model must not be edited.
+            NameLookupError: a name in `protect` is of nothing in the model.
+
+        Examples:
+            >>> receipt = model.quantize("int8_weights")
+            >>> receipt.verdict, receipt.bytes[1] < 0.6 * receipt.bytes[0]
+            ('rounded', True)
+        """
+        from onnxlab.transforms.quantization.forms import plan_of
+        from onnxlab.transforms.rewriting import RewriteOptions
+        from onnxlab.transforms.verification_runs import Trust
+
+        plan, options = plan_of(form, self.graph), RewriteOptions(_protected(self.graph, protect))
+        share = None if at_most is None else _from_zero(at_most, *_SHARE)
+        trust = Trust(verify, samples, loses=True, at_most=share)
+        return self._rewritten(f"quantize to {form}", plan, options, trust, dry_run)
 
     def fold(
         self,
@@ -204,13 +259,11 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.verification_runs import Trust
-        from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options = RewriteOptions(_protected(self.graph, protect), _checked(budget))
+        options = RewriteOptions(_protected(self.graph, protect), _from_zero(budget, *_BUDGET))
         trust = Trust(verify, samples, finite_only)
-        rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
-        return rewrite.look() if dry_run else rewrite.do()
+        return self._rewritten("fold constants", plan, options, trust, dry_run)
 
     def rewrite(
         self,
@@ -253,15 +306,13 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.verification_runs import Trust
-        from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(node.id for node in self._node_records(nodes))
         options = RewriteOptions(_protected(self.graph, protect), FOLDED, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in built_in_rules.STANDARD for rule in parsed))
-        pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
-        return pending.look() if dry_run else pending.do()
+        return self._rewritten("rewrite", plan, options, trust, dry_run)
 
     def prove(
         self,
@@ -307,7 +358,7 @@ class ModelRewriting(PatternMatching):
     def suggest(
         self,
         *,
-        level: Level = "layout",
+        level: Level | FormName = "layout",
         microsoft: bool = False,
         verify: bool = True,
         timed: bool = True,
@@ -316,7 +367,7 @@ class ModelRewriting(PatternMatching):
         """List the rules and passes that would change something, each measured alone; nothing stays changed.
 
         Args:
-            level: as for `optimize`.
+            level: as for `optimize`, or a form of `quantize`.
             microsoft: as for `optimize`.
             verify: run the model before and after each.
             timed: measure runs with NumPy and onnxruntime; needs `verify`.
@@ -326,18 +377,23 @@ class ModelRewriting(PatternMatching):
             list[Suggestion]: rule, places, nodes, bytes and seconds that it saves, the verdict; most nodes first.
 
         Raises:
-            TransformError: there is no such level.
+            TransformError: there is no such level, or the model's version of ai.onnx is too old for the form.
             EditError: the model must not be edited.
 
         Examples:
             >>> [each.rule for each in model.suggest(verify=False)][:1]
             ['conv_batch_normalization']
         """
+        from onnxlab.transforms import suggestions
+        from onnxlab.transforms.quantization.forms import FORMS, plan_of
         from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
-        from onnxlab.transforms.suggestions import suggestions
         from onnxlab.transforms.verification_runs import Trust
 
-        rules = built_in_rules.up_to(level)
         options = RewriteOptions(domains=_MICROSOFT if microsoft else frozenset())
-        return suggestions(self.graph, self.inference, rules, options, Trust(verify, samples), timed and verify)
+        if level in FORMS:
+            plan, trust, doc = plan_of(level, self.graph), Trust(verify, samples, loses=True), FORMS[level].doc
+            names = (self.graph, self.inference, level, doc)
+            return suggestions.suggestion(*names, plan, options, trust, timed and verify)
+        rules, trust = built_in_rules.up_to(level), Trust(verify, samples)
+        return suggestions.suggestions(self.graph, self.inference, rules, options, trust, timed and verify)

@@ -6,6 +6,8 @@ Files:
     foreign            Optimizers of others, run in a process of their own; what they make is brought back as one
                        application.
     live_matches       Matches of rules, kept up to date over edits: only what is near an edit is matched again.
+    measured_loss      Loss of a model in fewer bits: how far its outputs are off on normal inputs, and whether they
+                       are finite still.
     metadata_transfer  Documentation and metadata of a model: carried over to what replaces a node, or listed as lost.
     near_misses        Reasons why rules do not apply at a node: for each of them the deepest point at which it
                        failed, in words.
@@ -36,5 +38,7 @@ Files:
                        all before them.
     passes/            Passes, one file each: what they look for and what they put there.
     patterns/          Patterns of nodes as text, and where they match.
+    quantization/      Models in fewer bits: weights in int8 or half precision, and nodes that compute in half
+                       precision.
     rules/             Rules: patterns of nodes with what takes their place.
 """

@@ -4,8 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Final
 
+from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
+from onnxlab.graph.protos import tensors
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes import (
     constant_folding,
@@ -99,6 +101,20 @@ def rewrite(
     rewriting = Rewriting(graph, facts, compute, options)
     plan(rewriting)
     return rewriting
+
+
+def count_bytes(graph: ModelGraph) -> int:
+    """The bytes of the stored tensors of the graphs, bodies and functions included, by their types and shapes."""
+    total = 0
+    for value in graph.values.values():
+        tensor = value.tensor
+        if tensor is None and value.producers and is_constant(node := graph.nodes[value.producers[0][0]]):
+            tensor = next((attribute.t for attribute in node.proto.attribute if attribute.HasField("t")), None)
+        try:
+            total += 0 if tensor is None else tensors.nbytes(tensor)
+        except LoadError:
+            continue  # a damaged tensor has no size
+    return total
 
 
 def count_nodes(graph: ModelGraph) -> int:

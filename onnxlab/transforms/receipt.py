@@ -9,10 +9,17 @@ from onnxlab.graph.handles.handles import Node
 from onnxlab.printable import printable_lines
 from onnxlab.transforms.metadata_transfer import MetadataLoss
 
-Verdict = Literal["bit equal", "equal within noise", "finite inputs only", "different", "not run"]
+Verdict = Literal["bit equal", "equal within noise", "rounded", "finite inputs only", "different", "not run"]
 """The result of comparing a model before and after, run on the same inputs."""
 
-VERDICTS: tuple[Verdict, ...] = ("not run", "bit equal", "equal within noise", "finite inputs only", "different")
+VERDICTS: tuple[Verdict, ...] = (
+    "not run",
+    "bit equal",
+    "equal within noise",
+    "rounded",
+    "finite inputs only",
+    "different",
+)
 """From best to worst, after "not run"."""
 
 
@@ -71,7 +78,7 @@ class RefusedRewrite:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The effect of one call of `simplify`, `optimize` or `rewrite`; it is one step of the history.
+    """The effect of one call of `simplify`, `optimize`, `rewrite` or `quantize`; it is one step of the history.
 
     Attributes:
         applied: each application, in order.
@@ -80,8 +87,10 @@ class Receipt:
         refused: applications that were taken back: what differed, and for which inputs.
         verdict: the verdict on all applications that stayed.
         note: what limits the verdict, "" where nothing does.
-        unfit: of rules that the user wrote, the places that match and where the replacement cannot stand: why.
+        unfit: of rules that the user wrote, the places that match and where the replacement cannot stand: why; of
+            `quantize`, the nodes and weights that stay as they are.
         constants: how many Constant nodes the graphs had besides, and have now.
+        bytes: how many bytes the stored tensors took before and take now.
     """
 
     applied: tuple[Application, ...] = ()
@@ -92,6 +101,7 @@ class Receipt:
     note: str = ""
     unfit: tuple[RefusedRewrite, ...] = ()
     constants: tuple[int, int] = (0, 0)
+    bytes: tuple[int, int] = (0, 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -102,6 +112,8 @@ class Receipt:
         before, after = self.nodes
         besides = f", besides {self.constants[0]} Constants, now {self.constants[1]}" if any(self.constants) else ""
         lines = [f"{before} nodes before, {after} now{besides}; outputs: {self.verdict}"]
+        if self.bytes[0] != self.bytes[1]:
+            lines.append(f"  {self.bytes[0]:,} bytes of tensors before, {self.bytes[1]:,} now")
         lines += [f"  {self.note}"] * bool(self.note)
         lines += [f"  {count} × {rule}" for rule, count in self.counts.items()]
         lines += [f"  taken back: {refusal}" for refusal in self.refused]
@@ -119,6 +131,7 @@ class Receipt:
             "schema": "onnxlab/receipt/3",
             "nodes": list(self.nodes),
             "constants": list(self.constants),
+            "bytes": list(self.bytes),
             "verdict": self.verdict,
             "note": self.note,
             "applied": [

@@ -47,6 +47,7 @@ class Suggestion:
         seconds: by provider ("numpy", "onnxruntime"), how many seconds of processor time a run would save, on one
             thread in onnxruntime; 0 within the noise of runs.
         verdict: the verdict of running the model before and after.
+        why: what differs and by how much, in words.
     """
 
     rule: str
@@ -57,11 +58,13 @@ class Suggestion:
     peak: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     verdict: Verdict = "not run"
+    why: str = ""
 
     def __str__(self) -> str:
         gained = [f"{self.nodes} nodes", f"{self.bytes:,} bytes", f"{self.peak:,} bytes at the peak"]
         gained += [f"{1000 * seconds:.3g} ms of {name}" for name, seconds in self.seconds.items()]
-        return printable(f"{self.rule} at {len(self.places)} places: {', '.join(gained)} less; {self.verdict}")
+        verdict = f"{self.verdict}: {self.why}" if self.why else self.verdict
+        return printable(f"{self.rule} at {len(self.places)} places: {', '.join(gained)} less; {verdict}")
 
     def as_dict(self) -> dict[str, object]:
         """The suggestion as JSON holds it."""
@@ -74,6 +77,7 @@ class Suggestion:
             "peak": self.peak,
             "seconds": dict(self.seconds),
             "verdict": self.verdict,
+            "why": self.why,
         }
 
 
@@ -93,17 +97,30 @@ def suggestions(
         names = [name for name in tried.counts if name in by_name]
         plans: dict[str, Pipeline] = {name: pipeline.only([by_name[name]]) for name in names}
         plans |= {name: pipeline.standard((), (name, "unused")) for name in PASSES}
-        subject = Subject(graph, inference)
-        known = subject.cases(trust) if trust.verify else []
-        before = _Measured(graph, inference, known, timed)
+        before = _Measured(graph, inference, _known(graph, inference, trust), timed)
         candidates = [
-            _tried(graph, inference, name, docs.get(name, PASS_DOCS.get(name, "")), plan, options, known, before)
+            _tried(before, name, docs.get(name, PASS_DOCS.get(name, "")), plan, options, trust)
             for name, plan in plans.items()
         ]
     return sorted(
         (suggestion for suggestion in candidates if suggestion is not None),
         key=lambda suggestion: (-suggestion.nodes, -suggestion.bytes),
     )
+
+
+def suggestion(
+    graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Pipeline, options: RewriteOptions, trust: Trust,
+    timed: bool,
+) -> list[Suggestion]:  # fmt: skip
+    """The gain of one rewrite, in a list; none where it would change nothing. The model is left as it was."""
+    with graph.lock:
+        before = _Measured(graph, inference, _known(graph, inference, trust), timed)
+        tried = _tried(before, name, doc, plan, options, trust)
+        return [] if tried is None else [tried]
+
+
+def _known(graph: ModelGraph, inference: Inference, trust: Trust) -> list[verification.Case]:
+    return Subject(graph, inference).cases(trust) if trust.verify else []
 
 
 PASS_DOCS: Final = {name: (module.__doc__ or "").strip() for name, module in PASSES.items()}
@@ -113,6 +130,7 @@ class _Measured:
     """Nodes, bytes and memory of a model as it is now, and how it is run on inputs, by provider."""
 
     def __init__(self, graph: ModelGraph, inference: Inference, known: list[verification.Case], timed: bool) -> None:
+        self.graph, self.inference, self.known = graph, inference, known
         self.nodes = count_nodes(graph)
         self.bytes = graph.proto.ByteSize()
         self.runs: dict[str, Callable[[], Any]] = {}
@@ -174,9 +192,9 @@ def _session(graph: ModelGraph) -> Any:
 
 
 def _tried(
-    graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Pipeline, options: RewriteOptions,
-    known: list[verification.Case], before: _Measured,
-) -> Suggestion | None:  # fmt: skip
+    before: _Measured, name: str, doc: str, plan: Pipeline, options: RewriteOptions, trust: Trust
+) -> Suggestion | None:
+    graph, inference, known = before.graph, before.inference, before.known
     subject = Subject(graph, inference)
     try:
         with graph.edit("suggest") as edit:
@@ -184,7 +202,7 @@ def _tried(
             done = pipeline.rewrite(graph, inference.facts, subject.compute, plan, options)
             if not done.applied:
                 return None
-            judged = verification.judge(TrialRuns(Runner(graph, done.fact), times=3), known)
+            judged = trust.judge(TrialRuns(Runner(graph, done.fact), times=3), known)
             now = _Measured(graph, inference, known, bool(before.runs))
             places = tuple(
                 application.place
@@ -200,6 +218,7 @@ def _tried(
                 before.peak - now.peak,
                 _gained(before, now),
                 judged.verdict,
+                judged.why,
             )
     except (EditError, OnnxlabError):
         return None

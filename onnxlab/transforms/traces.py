@@ -63,6 +63,11 @@ class Traces:
     def _makes(self, node: int, value: str) -> bool:
         return node in self._graph.nodes and value in self._graph.nodes[node].proto.output
 
+    def _around(self, name: str) -> list[int]:
+        """The node that makes a value of the main graph, and those that read it."""
+        value = self._graph.values.get(self._graph.main.names.get(name, 0))
+        return [] if value is None else [ident for ident, _ in (*value.producers, *value.uses)]
+
     def _with_bodies(self, node: NodeRecord) -> Iterator[NodeRecord]:
         yield node
         for scopes in node.bodies.values():
@@ -79,6 +84,7 @@ class Traces:
             removed = [ident for ident in trace.removed if ident <= self._newest]
             changed = sorted(trace.changed, key=lambda ident: not self._makes(ident, application.value))
             candidates = [places.get(ident, ident) for ident in (*removed, *trace.removed, *changed)]
+            candidates += self._around(application.value)
             place = next((ident for ident in candidates if ident <= self._newest), 0)
             places.update(dict.fromkeys(trace.inserted, place or self._newest + 1))
             came = [node for ident in trace.inserted if ident in nodes for node in self._with_bodies(nodes[ident])]

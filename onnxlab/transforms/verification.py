@@ -71,7 +71,7 @@ def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:
 
 def _of_kind(kind: str, value: Any, offset: int) -> Any:
     """An input turned into a kind; `offset` gives each input other places of NaN and infinities."""
-    if not isinstance(value, np.ndarray) or not _is_real(value.dtype) or kind == "normal":
+    if not isinstance(value, np.ndarray) or not is_real(value.dtype) or kind == "normal":
         return value
     if kind == "zeros":
         return np.zeros_like(value)
@@ -89,7 +89,8 @@ def _of_kind(kind: str, value: Any, offset: int) -> Any:
     return (value * (1e4 if kind == "large" else 1e-6)).astype(value.dtype)
 
 
-def _is_real(dtype: "np.dtype[Any]") -> bool:
+def is_real(dtype: "np.dtype[Any]") -> bool:
+    """Whether elements are floating-point numbers."""
     return dtype.kind == "f" or str(dtype) == "bfloat16"
 
 
@@ -183,7 +184,7 @@ def _noise(outputs: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, f
     largest = {}
     for name, array in outputs.items():
         other = others.get(name)
-        if not isinstance(array, np.ndarray) or not isinstance(other, np.ndarray) or not _is_real(array.dtype):
+        if not isinstance(array, np.ndarray) or not isinstance(other, np.ndarray) or not is_real(array.dtype):
             continue
         if array.shape == other.shape:
             with np.errstate(invalid="ignore"):
@@ -236,7 +237,7 @@ def reacts(run: RunModel, before: list[Case]) -> bool:
 def _others(rng: np.random.Generator, value: Any) -> Any:
     if not isinstance(value, np.ndarray) or not value.size:
         return value
-    if _is_real(value.dtype):
+    if is_real(value.dtype):
         return np.asarray(rng.normal(size=value.shape)).astype(value.dtype)
     return rng.permutation(value.reshape(-1)).reshape(value.shape)
 
@@ -263,7 +264,7 @@ def _same(old: Any, new: Any, measured: float, times: float = 1.0, zero_signs: b
         return "bit equal" if _plain(old) == _plain(new) else "different"
     if old.dtype != new.dtype or old.shape != new.shape:
         return "different"
-    if old.dtype == object or not (_is_real(old.dtype) or old.dtype.kind == "c"):
+    if old.dtype == object or not (is_real(old.dtype) or old.dtype.kind == "c"):
         return "bit equal" if np.array_equal(old, new) else "different"
     if old.tobytes() == new.tobytes():
         return "bit equal"
@@ -303,7 +304,7 @@ def _place(old: Any, new: Any) -> str:
     differs = ~((old == new) | ((old != old) & (new != new)))
     if not differs.any():
         return ""
-    if old.dtype.kind in "fiub" or _is_real(old.dtype):
+    if old.dtype.kind in "fiub" or is_real(old.dtype):
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.abs(old.astype(np.float64) - new.astype(np.float64))
         differs = np.where(differs, np.where(np.isfinite(apart), apart, np.inf), -1.0)

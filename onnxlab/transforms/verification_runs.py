@@ -12,7 +12,7 @@ from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.shapes import Fact
-from onnxlab.transforms import verification
+from onnxlab.transforms import measured_loss, verification
 from onnxlab.transforms.rounding import rounded_runs
 from onnxlab.transforms.verification import Case, Feeds, Judgment, RunModel
 
@@ -31,17 +31,25 @@ class Trust:
         samples: inputs to run it on, None for made-up ones.
         finite_only: whether differences are accepted that show for NaN and infinities alone.
         regions: whether the nodes of each application are run apart from the model too, as for rules of users.
+        loses: whether the rewrite is to lose precision, so that outputs are only to be finite and near.
+        at_most: where it loses precision, the largest accepted difference as part of an output's largest element.
     """
 
     verify: bool = True
     samples: Sequence[Feeds] | None = None
     finite_only: bool = False
     regions: bool = False
+    loses: bool = False
+    at_most: float | None = None
 
     def accepts(self, judged: Judgment) -> bool:
         """Whether a rewrite with this judgment may stay."""
-        good = ("not run", "bit equal", "equal within noise")
+        good = ("not run", "bit equal", "equal within noise", "rounded")
         return judged.verdict in good or (self.finite_only and judged.verdict == "finite inputs only")
+
+    def judge(self, run: RunModel, before: Sequence[Case]) -> Judgment:
+        """The verdict of what a model makes now, with what it made before."""
+        return measured_loss.judge(run, before, self.at_most) if self.loses else verification.judge(run, [*before])
 
 
 class Subject:
@@ -67,9 +75,10 @@ class Subject:
 
     def cases(self, trust: Trust) -> list[Case]:
         """The outputs of the model for inputs of every kind; where it runs on none, for inputs of other sizes."""
-        known = verification.cases(self.run, self.samples(trust))
+        cases = measured_loss.cases if trust.loses else verification.cases
+        known = cases(self.run, self.samples(trust))
         if trust.samples is None and known and all(case.failed for case in known):
-            known = verification.cases(self.run, self._of_other_sizes()) or known
+            known = cases(self.run, self._of_other_sizes()) or known
         return known
 
     def samples(self, trust: Trust) -> list[Feeds]:

@@ -1,7 +1,7 @@
 """Rewrites that are tried before they stay: run before and after, taken back where an output differs, and noted."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import onnx
@@ -14,7 +14,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
 from onnxlab.transforms.metadata_transfer import MetadataLoss, lost, statements
-from onnxlab.transforms.pipeline import Pipeline, count_constants, count_nodes, rewrite
+from onnxlab.transforms.pipeline import Pipeline, count_bytes, count_constants, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, RefusedRewrite
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import RewriteOptions, Rewriting
@@ -44,13 +44,26 @@ def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
 class _Tried:
     """The result of an attempt."""
 
-    applied: tuple[Application, ...]
-    lost: tuple[MetadataLoss, ...]
-    nodes: int
-    judged: Judgment
+    applied: tuple[Application, ...] = ()
+    lost: tuple[MetadataLoss, ...] = ()
+    nodes: int = 0
+    judged: Judgment = field(default_factory=lambda: Judgment("not run"))
     refused: tuple[RefusedRewrite, ...] = ()
     unfit: tuple[RefusedRewrite, ...] = ()
     constants: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, graph: ModelGraph) -> "_Tried":
+        """The sizes of a model as it is."""
+        return cls(nodes=count_nodes(graph), constants=count_constants(graph), bytes=count_bytes(graph))
+
+
+def _receipt(before: _Tried, now: _Tried, refused: Sequence[RefusedRewrite] = (), note: str = "") -> Receipt:
+    return Receipt(
+        now.applied, (before.nodes, now.nodes), now.lost, tuple(refused), now.judged.verdict, note, now.unfit,
+        (before.constants, now.constants), (before.bytes, now.bytes),
+    )  # fmt: skip
 
 
 class Rewrite:
@@ -76,7 +89,7 @@ class Rewrite:
         self._trust = trust
         self._said = statements(graph)
         self._known: list[Case] = []
-        self._is_rounded = False  # whether the noise of what nodes compute is measured
+        self._is_rounded = trust.loses  # whether the noise of what nodes compute is measured
         self._regions = Regions()
         self._subject = Subject(graph, inference)
 
@@ -84,44 +97,36 @@ class Rewrite:
         """Return what the rewrite would do; the model stays as it was."""
         with self._graph.lock:
             self._refuse()
-            before, constants = count_nodes(self._graph), count_constants(self._graph)
-            tried = self._attempt(replace(self._options, traced=True), keep=False)
-            sizes = (constants, tried.constants)
-            return Receipt(tried.applied, (before, tried.nodes), tried.lost, unfit=tried.unfit, constants=sizes)
+            before = _Tried.of(self._graph)
+            return _receipt(before, self._attempt(replace(self._options, traced=True), keep=False))
 
     def do(self) -> Receipt:
         """Rewrite the model, without the applications that change an output."""
         with self._graph.lock:
             self._refuse()
-            before, constants = count_nodes(self._graph), count_constants(self._graph)
-            note, subject = "", self._subject
+            before, note, subject = _Tried.of(self._graph), "", self._subject
             if self._trust.verify:
                 self._known = subject.cases(self._trust)
                 note = subject.doubts(self._known)
             options, refused = self._options, list[RefusedRewrite]()
-            if self._trust.verify and (note or self._trust.regions):
+            if self._trust.verify and (note or self._trust.regions) and not self._trust.loses:
                 options = replace(options, regions=True)
             while True:
                 tried = self._attempt(options, keep=True)
                 if tried.refused:
                     refused += tried.refused
-                    options = replace(options, refused=options.refused | _places(options, tried.refused))
+                    options = replace(options, refused=options.refused | self._places(options, tried.refused))
                     continue
                 if self._trust.accepts(tried.judged):
-                    return Receipt(
-                        tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note,
-                        tried.unfit, (constants, tried.constants),
-                    )  # fmt: skip
+                    note = note or (tried.judged.why if self._trust.loses else "")
+                    return _receipt(before, tried, refused, note)
                 if not self._is_rounded:
                     self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
                     options = replace(options, regions=True)  # noise may be large: regions alone amplify little
                     continue
                 if len(refused) >= MOST_REFUSALS:
                     refused.append(RefusedRewrite("all together", "", tried.judged.why))
-                    return Receipt(
-                        nodes=(before, before), refused=tuple(refused), verdict=tried.judged.verdict, note=note,
-                        constants=(constants, constants),
-                    )  # fmt: skip
+                    return _receipt(before, replace(before, judged=tried.judged), refused, note)
                 culprit = self._culprit(options, tried)
                 refused.append(culprit[0])
                 options = culprit[1]
@@ -140,23 +145,21 @@ class Rewrite:
             keep: whether an accepted edit stays.
             against: the model as it was, to search for the smallest inputs that show a difference; None for no search.
         """
-        tried = _Tried((), (), 0, Judgment("not run"))
+        tried = _Tried()
         try:
             with self._graph.edit(self._label) as edit:
                 if not keep:
                     edit.take_back()
                 with no_collection():
                     done = rewrite(self._graph, self._inference.facts, self._subject.compute, self._plan, options)
-                tried = _Tried(
-                    tuple(done.applied if done.traces is None else done.traces.told(done.applied)),
-                    lost(self._said, statements(self._graph)),
-                    count_nodes(self._graph),
-                    Judgment("not run"),
-                    constants=count_constants(self._graph),
-                    unfit=tuple(done.unfit.values()) if self._trust.regions else (),  # of rules that users wrote
+                tried = replace(
+                    _Tried.of(self._graph),
+                    applied=tuple(done.applied if done.traces is None else done.traces.told(done.applied)),
+                    lost=lost(self._said, statements(self._graph)),
+                    unfit=tuple(done.unfit.values()) if self._trust.regions or self._trust.loses else (),
                 )
                 if self._known and done.applied:
-                    tried.judged = verification.judge(self._runs(done), self._known)
+                    tried.judged = self._trust.judge(self._runs(done), self._known)
                     if against is not None:
                         tried.judged = shrunk(tried.judged, against.run, self._runs(done), against.facts())
                 elif self._known:
@@ -210,15 +213,14 @@ class Rewrite:
         refusal = RefusedRewrite(
             application.rule, application.place, last.judged.why, last.judged.feeds, application.value
         )
-        return refusal, replace(options, refused=options.refused | _places(options, (refusal,)))
+        return refusal, replace(options, refused=options.refused | self._places(options, (refusal,)))
 
     def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
         """A function that runs the model inside of the edit, before inference knows its new values."""
         return TrialRuns(Runner(self._graph, done.fact), times=3)
 
-
-def _places(options: RewriteOptions, refused: Sequence[RefusedRewrite]) -> set[tuple[str, str]]:
-    """(rule, place) pairs to refuse: each refused place, and "" for rules that were refused twice before."""
-    before = [rule for rule, _ in options.refused]
-    rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE}
-    return {(refusal.rule, refusal.value) for refusal in refused} | {(rule, "") for rule in rules}
+    def _places(self, options: RewriteOptions, refused: Sequence[RefusedRewrite]) -> set[tuple[str, str]]:
+        """(rule, place) pairs to refuse: each refused place, and "" for rules that were refused twice before."""
+        before = [rule for rule, _ in options.refused]
+        rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE and not self._trust.loses}
+        return {(refusal.rule, refusal.value) for refusal in refused} | {(rule, "") for rule in rules}

@@ -53,6 +53,7 @@ TABLE = {
     "report": Row(output=("-o", ".md")),
     "suggest": Row(),
     "fold": Row(schema="receipt/3", output=("-o", ".onnx")),
+    "quantize": Row(("{model}", "int8_weights"), schema="receipt/3", output=("-o", ".onnx")),
 }
 """Those that read models. test_answers.py has `show` and `warm`, test_surroundings.py
 `git`, `doctor` and `completion`, tests/mcp `mcp`, tests/analysis/messages `explain`."""

@@ -68,7 +68,7 @@ is read, and never over a file of another kind.
 With `--json` the answer is one object on one line, with a versioned schema: `{"schema": "onnxlab/info/1", …}`; NaN and
 infinities are the words "nan", "inf" and "-inf". An error is `{"schema": "onnxlab/error/1", "code": 3, "error": …,
 "message": …}`, and the same line on standard error. `compare` answers in onnxlab/comparison/1, `evaluate` in
-onnxlab/evaluation/1, and `simplify`, `optimize`, `rewrite` and `fold` in onnxlab/receipt/3.
+onnxlab/evaluation/1, and `simplify`, `optimize`, `rewrite`, `fold` and `quantize` in onnxlab/receipt/3.
 
     onnxlab simplify model.onnx -o - -q | onnxlab run - image=image.npy --json
     onnxlab check model.onnx --sarif model.sarif     # for code hosts and editors

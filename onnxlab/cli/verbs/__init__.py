@@ -15,8 +15,8 @@ Files:
     info_shapes_text     `onnxlab info`, `shapes` and `text`: what is in a model.
     mcp                  `onnxlab mcp`: models as tools for a coding assistant.
     memory_cost          `onnxlab memory` and `cost`: what a run takes, by facts alone, for sizes that are given.
-    rewrite              `onnxlab simplify`, `optimize`, `rewrite`, `fold`, `suggest`: a model rewritten with a
-                         receipt, or what that gains.
+    rewrite              `onnxlab simplify`, `optimize`, `rewrite`, `fold`, `quantize`, `suggest`: a model rewritten,
+                         or what that gains.
     run_profile          `onnxlab run`, `profile` and `hunt`: a run of a model, its times, and values that went wrong
                          in it.
     sarif                Problems of a model as SARIF 2.1.0, the format in which code hosts and editors take what

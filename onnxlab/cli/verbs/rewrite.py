@@ -1,4 +1,4 @@
-"""`onnxlab simplify`, `optimize`, `rewrite`, `fold`, `suggest`: a model rewritten with a receipt, or what that gains.
+"""`onnxlab simplify`, `optimize`, `rewrite`, `fold`, `quantize`, `suggest`: a model rewritten, or what that gains.
 
 Without -o these verbs only say what would be done. With --strict the exit code is 1 where an application of a rule was
 taken back, or where nothing could be verified.
@@ -19,10 +19,9 @@ from onnxlab.cli.base.progress import ticking
 if TYPE_CHECKING:
     from onnxlab.transforms.receipt import Receipt
 
-_GOOD = ("bit equal", "equal within noise")
+_GOOD = ("bit equal", "equal within noise", "rounded")
 _SAMPLE = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
-FOLDING = "fold"
-"""The part of simplify that stores what constants make."""
+FORMS = ("int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16")
 
 
 def add(verbs: Verbs) -> None:
@@ -37,19 +36,29 @@ def add(verbs: Verbs) -> None:
     for command in (simplify, fold):
         words = "bytes that stored results may add to the model (1 MiB)"
         command.add_argument("--budget", type=whole, metavar="BYTES", help=words)
+    quantize = verbs.add("quantize", _quantize, "store weights in fewer bits, or compute in half precision")
+    quantize.add_argument("form", choices=FORMS, metavar="FORM", help=f"{', '.join(FORMS)}")
+    words = "take back what puts an output further off than this part of its largest element (0.01 is one percent)"
+    quantize.add_argument("--at-most", type=float, metavar="PART", help=words)
     suggest = verbs.add("suggest", _suggest, "measure what each rule would gain alone; nothing is changed")
     for command in (simplify, optimize):
         words = "another tool that does the work"
         command.add_argument("--engine", choices=("onnxsim", "onnxruntime", "onnxscript"), help=words)
-    for command, level in ((optimize, "extended"), (suggest, "layout")):
+    for command, level, forms in ((optimize, "extended", ()), (suggest, "layout", FORMS)):
         command.add_argument(
-            "--level", choices=("basic", "extended", "layout"), default=level, help=f"which rules are applied ({level})"
+            "--level",
+            choices=("basic", "extended", "layout", *forms),
+            default=level,
+            help=f"which rules are applied ({level})" + (", or which form is tried" if forms else ""),
         )
         command.add_argument("--microsoft", action="store_true", help="allow operators of com.microsoft")
     suggest.add_argument("--no-verify", action="store_true", help="do not run the model; times are left out then")
     suggest.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
     for command in (simplify, optimize, rewrite, fold):
         _common(command)
+        words = "accept differences in NaN and infinities alone"
+        command.add_argument("--finite-only", action="store_true", help=words)
+    _common(quantize)
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -57,8 +66,6 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true", help="only say what would be done, whatever -o says")
     command.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
     command.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
-    words = "accept differences in NaN and infinities alone"
-    command.add_argument("--finite-only", action="store_true", help=words)
     words = r"comma-separated nodes, values, graphs and prefixes that end in / that stay as they are; \, is a comma"
     command.add_argument("--protect", metavar="NAMES", help=words)
     command.add_argument("--receipt", metavar="FILE.json", help="write what was done, for a build")
@@ -83,6 +90,10 @@ def _fold(options: argparse.Namespace) -> int:
     return _done(options, "fold", **budget)
 
 
+def _quantize(options: argparse.Namespace) -> int:
+    return _done(options, "quantize", options.form, at_most=options.at_most)
+
+
 def _suggest(options: argparse.Namespace) -> int:
     model = open_model(options)
     with ticking(f"suggest {model.name}"):
@@ -102,6 +113,9 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
     """Load, rewrite, save, and say what was done."""
     from onnxlab.formats import kinds, output
 
+    if "finite_only" in options:
+        named["finite_only"] = options.finite_only
+
     model = open_model(options)
     source = model.path
     check_model(options.output, [source])  # before anything is rewritten
@@ -114,7 +128,6 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
             verify=not options.no_verify,
             samples=[feeds_of(options.sample)] if options.sample else None,
             protect=[name.strip() for name in names_of(options.protect) or ()],
-            finite_only=options.finite_only,
             dry_run=not writes,
             **named,
         )

@@ -1,14 +1,15 @@
 """Effects of rewriting for the page: rules with the nodes that go and come, their gains, near misses."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.handles.handles import Node
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError
 from onnxlab.printable import printable
 from onnxlab.transforms.pipeline import PASS_OF, PASSES
-from onnxlab.transforms.receipt import Application, Receipt
+from onnxlab.transforms.quantization.forms import FORMS, FormName
+from onnxlab.transforms.receipt import Application, Receipt, RefusedRewrite
 from onnxlab.transforms.rules import built_in_rules
 from onnxlab.transforms.rules.rule import Level, Rule
 from onnxlab.transforms.suggestions import PASS_DOCS, Suggestion
@@ -23,6 +24,12 @@ MOST_NEAR: Final = 20
 """Most rules that are listed for a node."""
 
 _RULES: Final = {rule.name: rule for rule in built_in_rules.STANDARD}
+
+
+def form_of(level: str, rules: Sequence[str]) -> FormName | None:
+    """The form of `quantize` that a page asks for, as a level or as the only rule; None where it asks for rules."""
+    names = rules or [level]
+    return next((form for form in get_args(FormName) if names == [form]), None)
 
 
 def level_of(word: str) -> Level:
@@ -52,7 +59,10 @@ def asked_rules(rules: Sequence[str]) -> list[str]:
 def preview(model: "Model", level: str, rules: list[str], microsoft: bool, protect: list[str] | None) -> JSON:
     """The effect, by rule, of optimizing to a level or of some rules; protected nodes stay."""
     names = protect or ()
-    if rules:
+    form = form_of(level, rules)
+    if form is not None:
+        receipt = model.quantize(form, protect=names, dry_run=True)
+    elif rules:
         receipt = model.rewrite(asked_rules(rules), protect=names, dry_run=True)
     else:
         receipt = model.optimize(level_of(level), microsoft=microsoft, protect=names, dry_run=True)
@@ -62,7 +72,13 @@ def preview(model: "Model", level: str, rules: list[str], microsoft: bool, prote
     return {
         "rules": [_of_rule(rule, by_rule[rule]) for rule in receipt.counts],
         "nodes": _nodes(receipt),
+        "bytes": list(receipt.bytes),
+        "staying": [_stays(place) for place in receipt.unfit[:MOST_PLACES]] if form is not None else [],
     }
+
+
+def _stays(place: RefusedRewrite) -> str:
+    return printable(f"{place.place}: {place.why}")
 
 
 def _of_rule(rule: str, applied: list[Application]) -> JSON:
@@ -71,10 +87,10 @@ def _of_rule(rule: str, applied: list[Application]) -> JSON:
     return {
         "rule": printable(rule),
         "key": key,
-        "doc": known.doc if known is not None else PASS_DOCS.get(key, ""),
+        "doc": known.doc if known is not None else FORMS[key].doc if key in FORMS else PASS_DOCS.get(key, ""),
         "count": len(applied),
         "places": [_place(application) for application in applied[:MOST_PLACES]],
-        "by_place": key not in PASSES,
+        "by_place": key not in PASSES and key not in FORMS,
     }
 
 
@@ -89,8 +105,9 @@ def _place(application: Application) -> JSON:
 
 
 def gains(model: "Model", level: str, microsoft: bool) -> JSON:
-    """The gain of each rule alone, measured."""
-    return {"gains": [_gain(gain) for gain in model.suggest(level=level_of(level), microsoft=microsoft)]}
+    """The gain of each rule alone, or of a form, measured."""
+    name = form_of(level, ()) or level_of(level)
+    return {"gains": [_gain(gain) for gain in model.suggest(level=name, microsoft=microsoft)]}
 
 
 def _gain(suggestion: Suggestion) -> JSON:
@@ -100,7 +117,7 @@ def _gain(suggestion: Suggestion) -> JSON:
         "bytes": suggestion.bytes,
         "peak": suggestion.peak,
         "seconds": dict(suggestion.seconds),
-        "verdict": suggestion.verdict,
+        "verdict": f"{suggestion.verdict}: {suggestion.why}" if suggestion.why else suggestion.verdict,
     }
 
 
@@ -139,7 +156,8 @@ def on_wire(receipt: Receipt) -> JSON:
     return {
         "applied": len(receipt.applied),
         "nodes": _nodes(receipt),
-        "verdict": receipt.verdict,
+        "verdict": printable(f"{receipt.verdict}: {receipt.note}" if receipt.note else receipt.verdict),
+        "bytes": list(receipt.bytes),
         "refused": [printable(str(refusal)) for refusal in receipt.refused],
         "unfit": [printable(str(place)) for place in receipt.unfit[:MOST_NEAR]],
         "lost": [printable(str(loss)) for loss in receipt.lost[:MOST_NEAR]],

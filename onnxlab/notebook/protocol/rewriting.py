@@ -31,10 +31,12 @@ class RewriteInfo(TypedDict):
 
 
 class Rewrites(TypedDict):
-    """The effect of optimizing; `nodes` before and after."""
+    """The effect of optimizing or quantizing; `nodes` and bytes of tensors before and after."""
 
     rules: list[RewriteInfo]
     nodes: tuple[int, int]
+    bytes: tuple[WireInt, WireInt]
+    staying: Annotated[list[str], "Nodes and weights that quantizing leaves as they are, and why."]
 
 
 class RewriteGain(TypedDict):
@@ -89,6 +91,7 @@ class Rewritten(TypedDict):
     python: str
     applied: int
     nodes: tuple[int, int]
+    bytes: tuple[WireInt, WireInt]
     verdict: Annotated[str, "The verdict of running the model before and after."]
     refused: list[str]
     unfit: Annotated[list[str], "Places that a rule matches and where its replacement cannot stand: why."]
@@ -98,7 +101,7 @@ class Rewritten(TypedDict):
 REWRITING: Mapping[str, Method] = {
     "rewrites": Method(
         {"level": TEXT, "rules": _RULES, "microsoft": FLAG, "protect": _PROTECT}, Rewrites,
-        "The effect of optimizing to a level, or of some rules: texts, or keys of rules.",
+        "The effect of optimizing to a level, of quantizing to a form, or of some rules: texts, or keys of rules.",
         repeatable=True, long=True,
     ),
     "gains": Method(
@@ -117,6 +120,7 @@ REWRITING: Mapping[str, Method] = {
             "at": optional(int, "a node, or null for all places"), "protect": _PROTECT,
         },
         Rewritten,
-        "Optimizes to a level, or applies some rules alone; the model is run before and after.", long=True, edits=True,
+        "Optimizes, quantizes to a form, or applies rules alone; the model is run before and after.",
+        long=True, edits=True,
     ),
 }  # fmt: skip

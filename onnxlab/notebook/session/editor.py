@@ -91,10 +91,14 @@ class Editor:
         self, level: str, rules: list[str], microsoft: bool, at: int | None, protect: list[str] | None,
         version: int | None,
     ) -> JSON:  # fmt: skip
-        """Optimize to a level, or apply some rules alone, at one node or wherever they match; names are protected."""
+        """Optimize to a level, quantize to a form, or apply rules alone, at a node or all; names are protected."""
         with self._editing(version, None if at is None else [at]):
             names, words = protect or (), f", protect={protect!r}" if protect else ""
-            if rules:
+            form = rewrites.form_of(level, rules)
+            if form is not None:
+                receipt = self._model.quantize(form, protect=names)
+                call = f"quantize({form!r}{words})"
+            elif rules:
                 nodes = None if at is None else [Node(self._graph, self._node(at).id)]
                 call = f"rewrite({rules!r}{'' if nodes is None else f', nodes=[{nodes[0].label!r}]'}{words})"
                 receipt = self._model.rewrite(rewrites.asked_rules(rules), nodes=nodes, protect=names)

@@ -29,7 +29,7 @@ STANDARD: Final[tuple[AnyRule, ...]] = (
 """Every rule that comes with onnxlab, in the order in which they are tried at a node."""
 
 
-def up_to(level: Level) -> tuple[AnyRule, ...]:
+def up_to(level: str) -> tuple[AnyRule, ...]:
     """The rules of a level and of those before it.
 
     Raises:

@@ -6,7 +6,7 @@ import { asRequestError } from "../kernel/request_error.ts";
 import { Cell } from "../state.ts";
 
 export interface AskedRewrite {
-  /** Level of the standard rules; unused where `rules` are given. */
+  /** Level of the standard rules, or a form in fewer bits; unused where `rules` are given. */
   level: string;
   /** Rules as texts or keys; none: all rules of the level. */
   rules: string[];
@@ -55,6 +55,11 @@ export class Rewriting {
   async open(): Promise<void> {
     this.#app.drawer.value = "rewrites";
     if (!this.found.value) await this.ask({});
+  }
+
+  /** Opens the list with what storing weights in fewer bits would change. */
+  quantize(): Promise<void> {
+    return this.ask({ level: "int8_weights", rules: [] });
   }
 
   /** Finds out what would change, and shows all of it. */

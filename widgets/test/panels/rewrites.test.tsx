@@ -26,6 +26,8 @@ const ANSWER: Rewrites = {
     },
   ],
   nodes: [6, 4],
+  bytes: [64, 64],
+  staying: [],
 };
 const GAIN = { key: "matmul_add", nodes: 2, bytes: 2048, peak: 0, seconds: { numpy: 0.001 }, verdict: "bit equal" };
 const DONE = {
@@ -33,6 +35,7 @@ const DONE = {
   python: "",
   applied: 1,
   nodes: [6, 5],
+  bytes: [64, 64],
   verdict: "bit equal",
   refused: ["x: no"],
   unfit: ["y: a shape"],
@@ -110,7 +113,7 @@ test("after a rewrite the other rules are listed anew, after one elsewhere too, 
     const answer = await request(method as "rewrites", params as Params<"rewrites">);
     const times = log.asked.filter(([name]) => name === "rewrites").length;
     if (method === "rewrite") return { ...DONE, version: store.version };
-    return times > 1 && method === "rewrites" ? { rules: [ANSWER.rules[1]], nodes: [5, 5 - times] } : answer;
+    return times > 1 && method === "rewrites" ? { ...ANSWER, rules: [ANSWER.rules[1]], nodes: [5, 5 - times] } : answer;
   }) as typeof page.app.client.request;
   await page.app.rewriting.open();
   page.app.rewriting.show("matmul_add");
@@ -132,6 +135,33 @@ test("after a rewrite the other rules are listed anew, after one elsewhere too, 
   edit();
   await page.settle();
   assert.equal(page.app.rewriting.found.value, null);
+  page.close();
+});
+
+test("a form in fewer bits tells bytes, what stays and why, and what it lost", async () => {
+  const page = await pageOf((app) => <Drawer app={app} />);
+  const log = stubbed(page);
+  const request = page.app.client.request;
+  const places = [{ at: 1, label: "w", what: "4,096 bytes become 1,088", going: [], coming: ["DequantizeLinear"] }];
+  const rule = { rule: "int8_weights", key: "int8_weights", doc: "Weights.", count: 1, places, by_place: false };
+  const answers: Record<string, unknown> = {
+    rewrites: { rules: [rule], nodes: [6, 7], bytes: [4096, 1088], staying: ["v: it is an output of its graph"] },
+    rewrite: { ...DONE, bytes: [4096, 1088], verdict: "rounded: y is off by up to 0.4 %", refused: [], unfit: [] },
+  };
+  page.app.client.request = (async (method: Method, params: Params<Method>) => {
+    await request(method as "rewrites", params as Params<"rewrites">);
+    return answers[method];
+  }) as typeof page.app.client.request;
+  await page.app.rewriting.quantize();
+  await page.settle();
+  assert.deepEqual(log.asked[0], ["rewrites", { level: "int8_weights", rules: [], microsoft: false, protect: [] }]);
+  assert.equal(page.get("rewrites-nodes").textContent, "6 to 7 nodes, 4.1 kB to 1.09 kB of tensors");
+  assert.equal(page.get("rewrites-staying").textContent, "1 place stays as beforev: it is an output of its graph");
+  assert.equal(page.all("rewrites-microsoft").length, 0);
+  page.get("rewrites-all").click();
+  await page.settle();
+  const receipt = "6 nodes before, 5 now, 4.1 kB to 1.09 kB of tensors; outputs: rounded: y is off by up to 0.4 %. undo";
+  assert.equal(page.get("rewrites-receipt").textContent, receipt);
   page.close();
 });
 

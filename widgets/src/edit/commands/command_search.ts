@@ -9,6 +9,7 @@ const CUT = "cut truncate input output extract",
 /** Further words by command. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   look_rewrites: "simplify optimize smaller faster fuse fold constants clean",
+  look_quantize: "half bfloat16 fp16 bf16 precision shrink smaller compress bits",
   look_dims: SIZES,
   look_compare: "diff difference",
   look_profile_now: "time slow benchmark",

@@ -45,6 +45,9 @@ export const LOOKS: readonly Command[] = [
   look("look_rewrites", "Rewrites: what would make it smaller or faster", (app) => void app.rewriting.open(), {
     fits: (app) => app.client.editable,
   }),
+  look("look_quantize", "Quantize: float16 or int8, with what that loses", (app) => void app.rewriting.quantize(), {
+    fits: (app) => app.client.editable,
+  }),
   look(
     "look_compare",
     "Compare with another model: copy the line of Python",

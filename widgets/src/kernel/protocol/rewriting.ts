@@ -27,10 +27,13 @@ export interface RewriteInfo {
   by_place: boolean;
 }
 
-/** The effect of optimizing; `nodes` before and after. */
+/** The effect of optimizing or quantizing; `nodes` and bytes of tensors before and after. */
 export interface Rewrites {
   rules: RewriteInfo[];
   nodes: [number, number];
+  bytes: [WireInt, WireInt];
+  /** Nodes and weights that quantizing leaves as they are, and why. */
+  staying: string[];
 }
 
 /** The gain of a rule or pass alone: nodes and bytes less, and the verdict of running before and after. */
@@ -81,6 +84,7 @@ export interface Rewritten {
   python: string;
   applied: number;
   nodes: [number, number];
+  bytes: [WireInt, WireInt];
   /** The verdict of running the model before and after. */
   verdict: string;
   refused: string[];
@@ -94,7 +98,7 @@ export type EditRewriting = "rewrite";
 
 /** Parameters and answer of each method. */
 export interface Rewriting {
-  /** The effect of optimizing to a level, or of some rules: texts, or keys of rules. */
+  /** The effect of optimizing to a level, of quantizing to a form, or of some rules: texts, or keys of rules. */
   rewrites: [{ level: string; rules: string[]; microsoft: boolean; protect?: string[] | null }, Rewrites];
   /** The gain of each rule of a level alone, measured by runs. */
   gains: [{ level: string; microsoft: boolean }, RewriteGains];
@@ -102,7 +106,7 @@ export interface Rewriting {
   /** Nodes as a pattern, with constants as they are (`numbers`) or as any constant. */
   pattern: [{ nodes: number[]; numbers: boolean }, PatternText];
   pattern_places: [{ pattern: string }, PatternPlaces];
-  /** Optimizes to a level, or applies some rules alone; the model is run before and after. */
+  /** Optimizes, quantizes to a form, or applies rules alone; the model is run before and after. */
   rewrite: [
     { level: string; rules: string[]; microsoft: boolean; version?: number | null; at?: number | null; protect?: string[] | null },
     Rewritten,

@@ -4,12 +4,21 @@ import { useEffect } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { RewriteGain, RewriteInfo } from "../../kernel/protocol.ts";
 import { quantity } from "../../look/node_heat.ts";
-import { count } from "../../model/names.ts";
+import { count, plural } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { TextField, ToolButton } from "../parts/controls.tsx";
-import { Receipt } from "./rewrite_receipt.tsx";
+import { bytesBecome, Lines, Receipt } from "./rewrite_receipt.tsx";
 
 const LEVELS = ["basic", "extended", "layout"];
+
+/** Forms in fewer bits, as `model.quantize` takes them, and in words. */
+const FORMS: Readonly<Record<string, string>> = {
+  int8_weights: "weights in int8",
+  float16_weights: "weights in float16",
+  bfloat16_weights: "weights in bfloat16",
+  float16: "compute in float16",
+  bfloat16: "compute in bfloat16",
+};
 
 export function RewriteTable({ app }: { app: App }) {
   useEvents(app.client, "connection");
@@ -32,6 +41,7 @@ export function RewriteTable({ app }: { app: App }) {
         </p>
       )}
       <Receipt app={app} />
+      {result && <Staying lines={result.answer.staying} />}
       {result && result.answer.rules.length > 0 && (
         <div class="ol-table-scroll" tabIndex={0} aria-label="Rewrites">
           <table class="ol-table" data-testid="rewrites-table">
@@ -75,26 +85,37 @@ function Bar({ app, able }: { app: App; able: boolean }) {
       ) : (
         <>
           <select
-            aria-label="Level of optimization"
+            aria-label="What is made of the model"
             data-testid="rewrites-level"
             value={options.level}
             disabled={!able}
             onChange={(event) => void rewriting.ask({ level: event.currentTarget.value })}
           >
-            {LEVELS.map((level) => (
-              <option key={level}>{level}</option>
-            ))}
+            <optgroup label="Fewer nodes, equal outputs">
+              {LEVELS.map((level) => (
+                <option key={level}>{level}</option>
+              ))}
+            </optgroup>
+            <optgroup label="Fewer bits, outputs near">
+              {Object.entries(FORMS).map(([form, words]) => (
+                <option key={form} value={form}>
+                  {words}
+                </option>
+              ))}
+            </optgroup>
           </select>
-          <label class="ol-rewrite-check">
-            <input
-              type="checkbox"
-              checked={options.microsoft}
-              disabled={!able}
-              data-testid="rewrites-microsoft"
-              onChange={(event) => void rewriting.ask({ microsoft: event.currentTarget.checked })}
-            />
-            com.microsoft
-          </label>
+          {!FORMS[options.level] && (
+            <label class="ol-rewrite-check">
+              <input
+                type="checkbox"
+                checked={options.microsoft}
+                disabled={!able}
+                data-testid="rewrites-microsoft"
+                onChange={(event) => void rewriting.ask({ microsoft: event.currentTarget.checked })}
+              />
+              com.microsoft
+            </label>
+          )}
         </>
       )}
       <Protected app={app} able={able} />
@@ -119,6 +140,7 @@ function Bar({ app, able }: { app: App; able: boolean }) {
         <>
           <span class="ol-tabs-note ol-dim" data-testid="rewrites-nodes">
             {count(result.answer.nodes[0])} to {count(result.answer.nodes[1])} nodes
+            {bytesBecome(result.answer.bytes)}
           </span>
           <Text testid="rewrites-all" able={able} act={() => void rewriting.apply([])} words="apply all" />
           <Text testid="rewrites-none" able act={() => rewriting.forget()} words="none" />
@@ -149,6 +171,16 @@ function Protected({ app, able }: { app: App; able: boolean }) {
           })
         }
       />
+    </div>
+  );
+}
+
+/** Nodes and weights that keep their type. */
+function Staying({ lines }: { lines: readonly string[] }) {
+  if (!lines.length) return null;
+  return (
+    <div class="ol-rewrite-receipt" data-testid="rewrites-staying">
+      <Lines title={`${plural(lines.length, "place")} stay${lines.length === 1 ? "s" : ""} as before`} lines={lines} />
     </div>
   );
 }

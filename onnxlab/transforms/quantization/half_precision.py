@@ -1,0 +1,239 @@
+"""Nodes that compute in half precision: weights and values between them are of half the bytes, with Casts around."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import onnx
+from onnx import helper
+
+from onnxlab import dtypes
+from onnxlab.errors import LoadError
+from onnxlab.graph.edit.changes import InsertNode, SetInputs, SetOutputs
+from onnxlab.graph.edits import set_initializer
+from onnxlab.graph.edits.constants import is_constant
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.operator_schema import FormalParameter, Schema
+from onnxlab.ops import find_traits
+from onnxlab.shapes import TensorFact
+from onnxlab.transforms.quantization.stored_weights import unfit
+from onnxlab.transforms.receipt import RefusedRewrite
+from onnxlab.transforms.rewriting import Rewriting
+
+_COMPUTING: Final = (
+    "convolution", "matrix", "recurrent", "normalization", "activation", "pooling", "reduction", "shape", "elementwise",
+)  # fmt: skip
+"""Families of operators whose results follow from numbers alone, so that they may be rounded."""
+
+
+def run(rewriting: Rewriting, form: str, elem_type: int) -> None:
+    """Let nodes of graphs and bodies compute in another type of floats wherever they can."""
+    _Conversion(rewriting, form, elem_type).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """The inputs and outputs of a node that get the other type."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class _Conversion:
+    """One conversion of a model.
+
+    Args:
+        rewriting: the model, in an open edit.
+        form: the name under which applications are noted.
+        elem_type: the type to compute in.
+    """
+
+    def __init__(self, rewriting: Rewriting, form: str, elem_type: int) -> None:
+        self._rewriting = rewriting
+        self._graph = rewriting.graph
+        self._form = form
+        self._type = elem_type
+        self._chosen: dict[int, _Slots] = {}
+        self._made: set[int] = set()  # values that come in the other type
+        self._names: dict[int, str] = {}  # by value: the name under which it is had in the other type
+
+    def run(self) -> None:
+        """Choose the nodes, then change them, producers first."""
+        for node in list(self._rewriting.nodes()):
+            slots = self._choice(node)
+            if isinstance(slots, str):
+                root = self._graph.root(self._graph.scopes[node.scope])
+                label = root.name if root.is_function else self._graph.label(node)
+                self._rewriting.unfit[self._form, label] = RefusedRewrite(self._form, label, slots)
+            elif slots is not None and self._is_allowed(node):
+                self._chosen[node.id] = slots
+                self._made.update(node.outputs[slot] for slot in slots.outputs)
+        wide = {vid for vid in self._made if not self._is_read_in_half_alone(self._graph.values[vid])}
+        stored = {vid for vid in self._stored() if self._is_read_in_half_alone(self._graph.values[vid])}
+        nodes = [self._graph.nodes[ident] for ident in self._chosen]
+        captions = [(self._rewriting.place(node), self._graph.label(node)) for node in nodes]  # both as they are before
+        for node, caption in zip(nodes, captions, strict=True):
+            self._change(node, self._chosen[node.id], wide, stored, caption)
+
+    def _is_allowed(self, node: NodeRecord) -> bool:
+        most = self._rewriting.options.most
+        return (most is None or len(self._chosen) < most) and self._rewriting.allows(
+            self._form, self._rewriting.place(node)
+        )
+
+    # -- choosing ----------------------------------------------------------------------------------------------------
+
+    def _choice(self, node: NodeRecord) -> _Slots | str | None:
+        """The slots to convert; why a node with floats stays as it is; None for a node without floats."""
+        inputs, outputs = self._floats(node.inputs), self._floats(node.outputs)
+        if not (inputs or outputs) or node.bodies or is_constant(node):
+            return None  # bodies are converted by their nodes
+        traits, schema = find_traits(node.domain, node.op_type), self._graph.schema(node)
+        if schema is None or (why := self._refusal(node, inputs)):
+            return why if schema is not None else f"{node.op_type} is unknown"
+        slots = self._slots(schema, inputs, outputs)
+        if not slots.inputs:
+            return f"{node.op_type} of this version has no {dtypes.name(self._type)}" if outputs else None
+        sources = [node.inputs[slot] for slot in inputs]
+        if not slots.outputs and not self._made.issuperset(sources):
+            return None  # nothing follows in fewer bits, and what it reads would be rounded for it alone
+        if traits.moves_only and not any(vid in self._made or self._is_stored(vid) for vid in sources):
+            return None  # it computes nothing, so that the Cast behind it does as well
+        return next(filter(None, (self._unfit(node.inputs[slot]) for slot in slots.inputs)), slots)
+
+    def _refusal(self, node: NodeRecord, inputs: Sequence[int]) -> str:
+        """The reason why a node keeps its type whatever its operator takes, "" where there is none."""
+        traits, root = find_traits(node.domain, node.op_type), self._graph.root(self._graph.scopes[node.scope])
+        if root.is_function:
+            return "it is a function; inline it first"
+        if traits.category not in _COMPUTING or traits.random or traits.shape == "data" or not inputs:
+            return f"{node.op_type} keeps its type"
+        if any(vid and not self._rewriting.elem_type(vid) for vid in node.inputs):
+            return "the element type of an input is not known"
+        if any(self._is_quantized(node.inputs[slot]) for slot in inputs):
+            return "what it reads is quantized; runtimes compute it in int8 as it stands"
+        return ""
+
+    def _floats(self, values: Sequence[int]) -> list[int]:
+        return [slot for slot, vid in enumerate(values) if vid and self._rewriting.elem_type(vid) == dtypes.FLOAT]
+
+    def _slots(self, schema: Schema, inputs: Sequence[int], outputs: Sequence[int]) -> _Slots:
+        """The slots whose formal parameters take the other type; outputs where an input decides their type."""
+        type_str = f"tensor({dtypes.name(self._type)})"
+
+        def takes(formal: FormalParameter | None) -> bool:
+            return formal is not None and type_str in schema.type_constraints.get(formal.type_str, (formal.type_str,))
+
+        formals = {slot: schema.input(slot) for slot in inputs}
+        converted = tuple(slot for slot, formal in formals.items() if takes(formal))
+        kinds = {formal.type_str for slot in converted if (formal := formals[slot]) is not None}
+        following = tuple(
+            slot for slot in outputs if (formal := schema.output(slot)) is not None and formal.type_str in kinds
+        )
+        return _Slots(converted, following)
+
+    def _unfit(self, vid: int) -> str:
+        """The reason why a constant that a node reads cannot be had in the other type, "" where it can."""
+        value = self._graph.values[vid]
+        try:
+            array = self._rewriting.constant(value)
+        except LoadError as error:
+            return f"{value.name} cannot be read: {error}"
+        if array is None:
+            return ""
+        if why := unfit(array, self._type):
+            return f"{value.name}: {why}"
+        if array.size == 1 and array.any() and not array.astype(dtypes.to_numpy(self._type)).any():
+            return f"{value.name} is {float(array.reshape(())):.3g}, which is 0 in {dtypes.name(self._type)}"
+        return ""
+
+    def _is_quantized(self, vid: int) -> bool:
+        producers = self._graph.values[vid].producers
+        if not producers:
+            return False
+        maker = self._graph.nodes[producers[0][0]]
+        return find_traits(maker.domain, maker.op_type).category == "quantization"
+
+    def _is_read_in_half_alone(self, value: ValueRecord) -> bool:
+        return not value.formal_outputs and all(
+            reader in self._chosen and slot in self._chosen[reader].inputs for reader, slot in value.uses
+        )
+
+    def _stored(self) -> Iterator[int]:
+        """Constants that chosen nodes read in the other type."""
+        for ident, slots in self._chosen.items():
+            for slot in slots.inputs:
+                vid = self._graph.nodes[ident].inputs[slot]
+                if self._is_stored(vid):
+                    yield vid
+
+    def _is_stored(self, vid: int) -> bool:
+        value = self._graph.values[vid]
+        return not value.is_input and isinstance(self._rewriting.stored(value), onnx.TensorProto)
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+
+    def _change(
+        self, node: NodeRecord, slots: _Slots, wide: set[int], stored: set[int], caption: tuple[str, str]
+    ) -> None:
+        graph, names = self._graph, [*node.proto.input]
+        for slot in slots.inputs:
+            names[slot] = self._in_half(graph.values[node.inputs[slot]], stored)
+        if names != list(node.proto.input):
+            graph.apply(SetInputs(node.id, tuple(names)))
+        for slot in slots.outputs:
+            self._make(node, slot, wide)
+        self._rewriting.note(self._form, *caption, f"{node.op_type} computes in {dtypes.name(self._type)}")
+
+    def _in_half(self, value: ValueRecord, stored: set[int]) -> str:
+        """The name under which a value is had in the other type; made where it is not yet."""
+        if value.id not in self._names:
+            if value.id in stored:
+                self._store(value)
+                return value.name
+            self._names[value.id] = self._cast(value)
+        return self._names[value.id]
+
+    def _store(self, value: ValueRecord) -> None:
+        """Store a constant in the other type under its own name."""
+        array, maker = self._rewriting.constant(value), self._rewriting.maker(value)
+        assert array is not None
+        half, scope = array.astype(dtypes.to_numpy(self._type)), self._graph.scopes[value.scope]
+        self._names[value.id] = value.name
+        if maker is None:
+            set_initializer(self._graph, value, half)
+        else:
+            self._rewriting.remove(maker)
+            value = self._rewriting.store(value.name, half, scope)
+            self._names[value.id] = value.name
+        self._say(value.id, half.shape)
+
+    def _say(self, vid: int, shape: "tuple[object, ...] | None") -> None:
+        self._rewriting.say(vid, TensorFact(self._type, shape))  # type: ignore[arg-type]
+
+    def _cast(self, value: ValueRecord) -> str:
+        """Insert a Cast to the other type behind what makes a value; returns the name of its output."""
+        scope = self._graph.scopes[value.scope]
+        producer = self._graph.nodes.get(value.producers[0][0]) if value.producers else None
+        position = scope.position(producer) + 1 if producer is not None else 0
+        name = self._rewriting.fresh(f"{value.name}_{dtypes.name(self._type)}")
+        node = helper.make_node("Cast", [value.name], [name], f"{name}/Cast", to=int(self._type))
+        self._graph.apply(InsertNode(scope.id, position, node))
+        return name
+
+    def _make(self, node: NodeRecord, slot: int, wide: set[int]) -> None:
+        """Let a node make a value in the other type, under another name where others read it in float32."""
+        vid, graph = node.outputs[slot], self._graph
+        value, scope, shape = graph.values[vid], graph.scopes[node.scope], self._rewriting.shape(vid)
+        if vid not in wide:
+            self._names[vid] = value.name
+            self._say(vid, shape)
+            return
+        name, name32 = self._rewriting.fresh(f"{value.name}_{dtypes.name(self._type)}"), value.name
+        outputs = [*node.proto.output]
+        outputs[slot] = name
+        graph.apply(SetOutputs(node.id, tuple(outputs)))
+        cast = helper.make_node("Cast", [name], [name32], f"{name32}/Cast", to=int(dtypes.FLOAT))
+        graph.apply(InsertNode(scope.id, scope.position(node) + 1, cast))
+        self._names[vid] = self._names[scope.names[name32]] = name
+        self._say(scope.names[name], shape)

@@ -1,0 +1,145 @@
+"""Weights stored in fewer bits: int8 with a scale for each channel, or half precision; nodes compute as before."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnxlab import dtypes
+from onnxlab.errors import LoadError
+from onnxlab.graph.edit.changes import InsertNode, RemoveFormal, SetInitializer
+from onnxlab.graph.index.records import Scope, ValueRecord
+from onnxlab.graph.protos import tensors
+from onnxlab.transforms.receipt import RefusedRewrite
+from onnxlab.transforms.rewriting import Array, Rewriting
+
+LEAST: Final = 1024
+"""Elements of the smallest tensor for which another node is worth it."""
+
+_LARGEST: Final = 127  # of int8 without -128, so that both signs have the same numbers
+_MOST_SCALES: Final = 32  # elements for each scale, at least
+
+
+def run(rewriting: Rewriting, form: str, elem_type: int) -> None:
+    """Store the large float32 weights of graphs and bodies in another type, and let a node make them float32 again."""
+    for scope in list(rewriting.graph.scopes.values()):
+        if scope.kind == "training" or rewriting.is_protected_scope(scope):
+            continue
+        for value, tensor in list(_weights(rewriting, scope)):
+            if elem_type == dtypes.INT8 and len(tensor.dims) < 2:
+                continue  # biases and factors of channels: few, and their error goes into every product
+            if not rewriting.allows(form, value.name) or _stays(rewriting, value):
+                continue
+            why = _store(rewriting, scope, value, tensor, form, elem_type)
+            if why:
+                rewriting.unfit[form, value.name] = RefusedRewrite(form, value.name, why)
+
+
+def _weights(rewriting: Rewriting, scope: Scope) -> Iterator[tuple[ValueRecord, onnx.TensorProto]]:
+    """Large float32 tensors that nodes read, inputs with defaults included."""
+    for value in map(rewriting.graph.values.__getitem__, list(scope.names.values())):
+        tensor = value.initializer if value.is_input else rewriting.stored(value)
+        if not isinstance(tensor, onnx.TensorProto) or tensor.data_type != dtypes.FLOAT:
+            continue
+        if value.uses and math.prod(tensor.dims) >= LEAST:
+            yield value, tensor
+
+
+def _stays(rewriting: Rewriting, value: ValueRecord) -> bool:
+    """Whether a weight is protected by its name, or by that of a node that reads it."""
+    names = rewriting.options.protected
+    return bool(names) and (
+        value.name in names or any(rewriting.stays(rewriting.graph.nodes[reader]) for reader, _ in value.uses)
+    )
+
+
+def _store(
+    rewriting: Rewriting, scope: Scope, value: ValueRecord, tensor: onnx.TensorProto, form: str, elem_type: int
+) -> str:
+    """Store one weight in another type; the reason why it stays as it is, "" where it does not."""
+    graph = rewriting.graph
+    if scope.is_function or graph.root(scope).is_function:
+        return f"it is a constant of the function {graph.root(scope).name}; inline it first"
+    if value.formal_outputs:
+        return "it is an output of its graph"
+    if value.is_input and not rewriting.inputs_are_weights:
+        return "it is the default of an input; take the input away first (input_to_initializer)"
+    try:
+        array = tensors.to_array(tensor, graph.base_dir)
+    except LoadError as error:
+        return f"it cannot be read: {error}"
+    if why := unfit(array, elem_type):
+        return why
+    parts, attributes = _int8(array) if elem_type == dtypes.INT8 else _half(array, elem_type)
+    _put(rewriting, scope, value, parts, attributes)
+    rewriting.note(form, value.name, value.name, _effect(array, parts, attributes.get("axis", 0)))
+    return ""
+
+
+def _effect(array: Array, parts: list[Array], axis: int) -> str:
+    """The sizes of an array before and now, and its error, in words."""
+    nbytes, scales = sum(part.nbytes for part in parts), ""
+    if len(parts) > 1:
+        scales = f" and {parts[1].size:,} scales along axis {axis}"
+    sizes = f"{array.nbytes:,} bytes become {nbytes:,}"
+    return f"{sizes}: {parts[0].dtype}{scales}, off by {_off(array, parts, axis):.2g} %"
+
+
+def unfit(array: Array, elem_type: int) -> str:
+    """The reason why an array of float32 cannot be stored in a type, "" where it can."""
+    least, largest = float(array.min(initial=0.0)), float(array.max(initial=0.0))
+    if not math.isfinite(least) or not math.isfinite(largest):
+        return "" if elem_type != dtypes.INT8 else "it has NaN or infinities, which int8 does not"
+    beyond = least if -least > largest else largest
+    if elem_type == dtypes.FLOAT16 and abs(beyond) > float(np.finfo(np.float16).max):
+        return f"it reaches {beyond:.3g}, and float16 ends at 65504"
+    return ""
+
+
+def _half(array: Array, elem_type: int) -> tuple[list[Array], dict[str, Any]]:
+    return [array.astype(dtypes.to_numpy(elem_type))], {"to": int(dtypes.FLOAT)}
+
+
+def _int8(array: Array) -> tuple[list[Array], dict[str, Any]]:
+    """The elements as int8, and the factors of an axis; the axis is the one that loses least."""
+    size = np.abs(array)
+    peaks = {
+        axis: size.max(axis=tuple(other for other in range(array.ndim) if other != axis), keepdims=True)
+        for axis, dim in enumerate(array.shape)
+        if dim * _MOST_SCALES <= array.size
+    }
+    axis = min(peaks, key=lambda number: float(np.mean(np.square(peaks[number], dtype=np.float64))))
+    scales = np.maximum(peaks[axis] / np.float32(_LARGEST), np.finfo(np.float32).tiny)
+    return [np.rint(array / scales).astype(np.int8), scales.reshape(-1)], {"axis": axis}
+
+
+def _off(array: Array, parts: list[Array], axis: int) -> float:
+    """The error of the stored elements as percent of the elements, both as the root of the mean square."""
+    back = parts[0].astype(np.float32)
+    if len(parts) > 1:
+        back *= parts[1].reshape([-1 if number == axis else 1 for number in range(array.ndim)])
+    back -= array
+    size = float(np.linalg.norm(array))
+    return 100 * float(np.linalg.norm(back)) / size if size else 0.0
+
+
+def _put(
+    rewriting: Rewriting, scope: Scope, value: ValueRecord, parts: list[Array], attributes: dict[str, Any]
+) -> None:
+    """Let a node make the value of stored parts."""
+    graph, name, maker = rewriting.graph, value.name, rewriting.maker(value)
+    if maker is not None:
+        rewriting.remove(maker)
+    else:
+        if value.is_input:  # before IR version 4, when every weight had to be one
+            graph.apply(RemoveFormal(scope.id, "input", scope.inputs.index(value.id)))
+        graph.apply(SetInitializer(scope.id, name, None))
+    op_type, suffixes = ("Cast", ("half",)) if len(parts) == 1 else ("DequantizeLinear", ("int8", "scale"))
+    names = [rewriting.fresh(f"{name}_{suffix}") for suffix in suffixes]
+    for part, array in zip(names, parts, strict=True):
+        rewriting.store(part, array, scope)
+    node = helper.make_node(op_type, names, [name], f"{name}/{op_type}", **attributes)
+    graph.apply(InsertNode(scope.id, 0, node))
