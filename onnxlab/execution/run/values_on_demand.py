@@ -10,7 +10,7 @@ from weakref import proxy
 from onnxlab.errors import FeedError, LimitError, NotComputedError
 from onnxlab.execution.base.array_memory import freeze
 from onnxlab.execution.base.last_run import LastRun
-from onnxlab.execution.base.value_store import ValueStore
+from onnxlab.execution.base.value_store import StoreState, ValueStore
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program import constant_folding, shape_specialization
@@ -89,9 +89,7 @@ class ValuesOnDemand:
 
     def can_tell(self, name: str) -> bool:
         """Whether `value` gives a value of the main graph: it is kept, or computed from kept values."""
-        with self._graph.lock:
-            compiler = self._programs.current()
-            state = self._store.current()
+        compiler, state = self._now()
         ids, held = compiler.ids, compiler.main.scope.initializers
         if name not in ids or not state.has_run or (name in held and ids[name] not in state.arrays):
             return False
@@ -103,21 +101,18 @@ class ValuesOnDemand:
 
         The graph's lock must not be held. Raises as `run`.
         """
-        with self._graph.lock:
-            names, state = self._programs.current().names, self._store.current()
-        missing = [value for value in values if value in names and not (state.fresh(value) or value in state.stale)]
+        compiler, state = self._now()
+        missing = [compiler.names[value] for value in values
+                   if value in compiler.names and not (state.fresh(value) or value in state.stale)]  # fmt: skip
         if len(missing) > _FEW:  # one run of all nodes takes less time than a run for each value
-            self.keep_all(limits, {names[value] for value in missing})
+            self.keep_all(limits, {*missing})
             return
-        for value in missing:
-            if self.can_tell(names[value]):
-                self.value(names[value], limits)
+        for name in filter(self.can_tell, missing):
+            self.value(name, limits)
 
     def known_names(self) -> list[str]:
         """The names of all values for which `can_tell` is true."""
-        with self._graph.lock:
-            compiler = self._programs.current()
-            state = self._store.current()
+        compiler, state = self._now()
         known = [name for name, value in compiler.ids.items() if value in state.arrays] if state.has_run else []
         return known + _told(compiler, known) if known else []
 
@@ -132,12 +127,15 @@ class ValuesOnDemand:
         """
         if self._all_of_last_run(limits):
             return
-        with self._graph.lock:
-            state, ids = self._store.current(), self._programs.current().ids
+        compiler, state = self._now()
         missing = [name for name in self.known_names()
-                   if not state.fresh(ids[name]) and (among is None or name in among)]  # fmt: skip
+                   if not state.fresh(compiler.ids[name]) and (among is None or name in among)]  # fmt: skip
         if missing:
             self._runner.compute(missing, limits)
+
+    def _now(self) -> tuple[Compiler, StoreState]:
+        with self._graph.lock:
+            return self._programs.current(), self._store.current()
 
     def _all_of_last_run(self, limits: Limits | None) -> bool:
         """Compute and keep all values that the last run did not keep, by one run from those it did; False: no room."""

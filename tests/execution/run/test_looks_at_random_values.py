@@ -60,6 +60,29 @@ def test_random_values_that_no_output_needs_are_drawn_once(order: tuple[str, ...
     np.testing.assert_allclose(run.value("w"), np.exp(run.value("z")), rtol=1e-6)
 
 
+@pytest.mark.parametrize("first", ["z", "r", "w", "all"])
+def test_looks_of_two_threads_agree(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: of two looks under way at once, each drew its own numbers, and only those of one were kept."""
+    run = runner("g (float[9] x) => (float[9] y) { y = Neg (x) r = RandomNormalLike (x) z = Add (x, r) w = Exp (z) }")
+    By(run, [Eager(), "numpy"]).run({"x": np.ones(9, np.float32)}, keep="border")
+    run.store.current()
+    merge, others = run.store.merge, list[Any]()
+
+    def merge_later(*arguments: Any) -> bool:
+        if not others:  # another look ends before this one does
+            others.append(None)
+            others[0] = run.value("z")
+        return merge(*arguments)
+
+    monkeypatch.setattr(run.store, "merge", merge_later)
+    looked = {} if first == "all" else {first: run.value(first)}
+    if first == "all":
+        run.on_demand.keep_all()
+    looked = {"r": run.value("r"), "w": run.value("w"), "z": others[0], **looked}
+    np.testing.assert_allclose(looked["r"], looked["z"] - 1, atol=1e-6)
+    np.testing.assert_allclose(looked["w"], np.exp(looked["z"]), rtol=1e-5)
+
+
 @pytest.mark.parametrize("keep", [True, "border"])
 def test_a_selection_with_a_seed_draws_by_it(keep: Any) -> None:
     """Seen: after a run of the whole graph, the values of that were returned for every seed."""
