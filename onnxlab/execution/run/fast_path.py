@@ -85,12 +85,10 @@ class Specialization:
         self.seconds = seconds
         self._threads = threads if any(map(_uses_blas, program.instructions)) else 0
         self._run: Function | None = None
-        self._quiet = False
         self._missing: list[ProgramBody] = []  # these bodies
         self._most = blas.LITTLE  # bytes of a value in a short run
         self._is_body = is_body
-        # `_limit` is that of a short run, in which bodies that have not run cannot run
-        self._limit = self._failures = self._pause = 0
+        self._failures = self._pause = 0
         self._possible = 0 < len(program.instructions) <= _STEPS and all(
             _takes(instruction) for instruction in program.instructions if not instruction.constant
         )
@@ -119,18 +117,12 @@ class Specialization:
             self._run = None
         if (run := self._run or self._prepared(arrays)) is None:
             return None
-        results: tuple[dict[str, Any], Sequence[Any]]
         try:
-            if self._quiet and not self._limit:
-                results = run(arrays, [_ITERATIONS])
-            else:
-                with np.errstate(all="ignore"), blas.limited(self._limit) if self._limit else nullcontext():
-                    results = run(arrays, [_ITERATIONS])
+            return run(arrays, [_ITERATIONS])  # type: ignore[no-any-return]
         except Exception:  # the run with a budget names the node
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
             self._run, self._pause, self._most = None, 1 << self._failures, SMALL
             return None
-        return results
 
     def values(self, arrays: Sequence[Any], left: list[int]) -> Sequence[Any]:
         """The outputs of a body.
@@ -171,9 +163,9 @@ class Specialization:
         known = dict(zip(program.feed_slots, arrays, strict=True))  # values of which the signature decides the shape
         lines: list[Line] = []
         fresh: list[int] = []
-        self._quiet = True
-        self._limit = self._threads if self._shares(begin, arrays) else 0
-        most = self._most if self._threads and not self._limit else SMALL
+        quiet = all(row[4] is not row[0].call or traits_of(row[0].step.op).quiet for row in begin.rows)
+        limit = self._threads if self._shares(begin, arrays) else 0  # bodies that have not run cannot run
+        most = self._most if self._threads and not limit else SMALL
         for instruction, _, _, _, call, _, _ in begin.rows:
             part, row, context = instruction.step.part, traits_of(instruction.step.op), None
             inputs = [known.get(slot, begin.template[slot]) for slot in instruction.reads]
@@ -183,7 +175,6 @@ class Specialization:
                 context = partial(_ShortContext, instruction, _short_bodies(program, instruction))
             if bound is not None or row.fresh:
                 fresh.extend(instruction.results)
-            self._quiet = self._quiet and (call is not instruction.call or row.quiet)
             is_plain = instruction.step.pure and not instruction.step.context and (row.shape == "shapes" or row.fresh)
             is_known = is_known and not self._is_body and (bound is not None or is_plain)
             results = _results(instruction, bound or call, inputs, most) if is_known else {}
@@ -194,7 +185,10 @@ class Specialization:
             border = tuple([slot for _, slot in program.border])
             alone = [slot in fresh and slots.count(slot) == 1 and {*border} <= {*fresh} for slot in slots]
             named, slots = [*map(Output, program.outputs, slots, alone)], border
-        self._run = straight_line(lines, program.feed_slots, slots, begin.template, named, most)
+        run = straight_line(lines, program.feed_slots, slots, begin.template, named, most)
+        run = blas.limited(limit)(run) if limit else run  # decorated once: `with` takes twice as long
+        # the run around a body ignores what NumPy warns of
+        self._run = run if quiet or self._is_body else np.errstate(all="ignore")(run)
         return self._run
 
     def _shares(self, begin: FoldedProgram, arrays: Sequence[Any]) -> bool:
