@@ -6,7 +6,7 @@ The provider compiles parts into steps, one per node, so that each value can be 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,11 +28,18 @@ from onnxlab.ops.base.image_layouts import BLOCKED
 from onnxlab.schemas import Schema
 
 
+@dataclass(eq=False)
 class NumpyProvider(Provider):
-    """Runs nodes with NumPy. The last provider: it gets nodes that no other took, and refuses those it cannot run."""
+    """Runs nodes with NumPy. The last provider: it gets nodes that no other took, and refuses those it cannot run.
+
+    Args:
+        exact: round 16-bit floats after every node.
+    """
 
     name = "numpy"
     capabilities = Capabilities(inlines=True, trusted=True)
+
+    exact: bool = True
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim each node that has a kernel or a body."""
@@ -49,7 +56,7 @@ class NumpyProvider(Provider):
             RunError: a node lacks an attribute or input that its operator requires.
         """
         steps = [_read(_lean(_step(node, view.scope), view), node, view) for node in paced(part.nodes)]
-        return steps if len(steps) == 1 else held_wide(steps, part.nodes, part, view)
+        return steps if len(steps) == 1 else held_wide(steps, part.nodes, part, view, self.exact)
 
     def check(self, part: Part, view: PartitionView) -> None:
         """Raise the errors of `compile`, in much less time where the nodes were compiled before."""

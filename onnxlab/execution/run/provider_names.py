@@ -12,7 +12,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.ort.provider import OnnxRuntimeProvider
 
 _MAKERS: dict[str, Callable[[int], Provider]] = {
-    "numpy": lambda threads: NumpyProvider(),
+    "numpy": lambda threads: NumpyProvider(exact=False),
     "numba": lambda threads: NumbaProvider(threads),
     "onnxruntime": lambda threads: OnnxRuntimeProvider(threads=threads),
 }
@@ -52,5 +52,5 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
                 f"it a name and the methods get_capability and compile, or give one of the names {', '.join(_MAKERS)}"
             )
     if not providers or providers[-1].name != "numpy":
-        providers.append(NumpyProvider())
+        providers.append(NumpyProvider(exact=False))
     return tuple(providers)

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
@@ -115,3 +116,45 @@ def test_errors_speak_of_the_types_of_the_model():
     runner = Runner(model.graph, model.inference.fact, (NumpyProvider(),))
     with pytest.raises(RunError, match=r"inputs: y float16\[6\], s int64\[2\]"):
         runner.run({"x": np.ones(6, np.float16), "s": INT(4, 4)}, keep=False)
+
+
+def plain(model: onnxlab.Model, feeds: dict) -> dict:
+    """A run by NumPy as users ask for it."""
+    return model.run(feeds, providers=["numpy"])
+
+
+def test_a_plain_run_does_not_round_between_nodes_as_onnxruntime_does_not():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float16[n] x) => (float16[n] y) {
+        a = Mul (x, x)  b = Sigmoid (a)  c = Mul (b, x)  d = Sqrt (c)  y = Mul (d, c) }"""
+    proto = onnx.parser.parse_model(text)
+    x = np.linspace(0.1, 3, 999).astype(np.float16)
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": x})
+    wide = plain(onnxlab.Model(proto), {"x": x})["y"]
+    exact = onnxlab.Model(proto).run({"x": x}, exact=True)["y"]
+    assert wide.dtype == exact.dtype == np.float16
+    assert (wide != expected).mean() < 0.01 < (exact != expected).mean()
+
+
+@pytest.mark.parametrize("last", ["i = Cast <to = 7> (b)", "i = ArgMax <axis = 0> (b)", "i = Greater (b, x)",
+                                  "r = Reshape (b, s)  i = Cast <to = 7> (r)", "i = Equal (b, x)"])  # fmt: skip
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_what_integers_are_made_of_is_rounded(half, last):
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+    g ({half}[n] x, int64[1] s) => (i) {{ b = Mul (x, x)  {last} }}"""
+    dtype = np.dtype(np.float16 if half == "float16" else ml_dtypes.bfloat16)
+    feeds = {"x": np.linspace(0.1, 9, 999).astype(dtype), "s": INT(999)}
+    proto = onnx.parser.parse_model(text)
+    exact = onnxlab.Model(proto).run(feeds, exact=True)["i"]
+    np.testing.assert_array_equal(plain(onnxlab.Model(proto), feeds)["i"], exact)
+
+
+def test_overflow_between_nodes_is_infinite_in_exact_runs_alone():
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float16[n] x) => (float16[n] y) { a = Mul (x, x)  b = Sqrt (a)  y = Neg (b) }"""
+    proto = onnx.parser.parse_model(text)
+    x = np.array([300, 1, np.nan, np.inf, -2, 6e-8], np.float16)
+    np.testing.assert_array_equal(plain(onnxlab.Model(proto), {"x": x})["y"], -np.abs(x))
+    exact = onnxlab.Model(proto).run({"x": x}, exact=True)["y"]
+    np.testing.assert_array_equal(exact, np.array([-np.inf, -1, np.nan, -np.inf, -2, 0], np.float16))
