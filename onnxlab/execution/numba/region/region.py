@@ -104,16 +104,18 @@ class Region:
 
     def ready(self, arrays: Sequence[Any]) -> None:
         """Make the plan for arrays like these; where one is not known (None) or no plan can be made, NumPy's steps."""
-        known = all(array is not None and array.size for array in arrays)
-        plan = self._made_ready(arrays) if known else self._waiting
+        plan = self._made_ready(arrays) if all(x is not None and x.size for x in arrays) else self._waiting
         if isinstance(plan, NodeFallback):
             _ = plan.body.program
 
     def _made_ready(self, arrays: Sequence[Array]) -> Plan | NodeFallback:
-        """The plan for these arrays; kernels that are missing are compiled."""
-        engine.start()
-        with self._lock:
-            return self._plans.get(self._key(arrays)) or self._bind(arrays, engine.address_of)
+        """The plan for these arrays; kernels that are missing are compiled, unless the process is about to end."""
+        try:
+            engine.start()
+            with self._lock:
+                return self._plans.get(self._key(arrays)) or self._bind(arrays, engine.address_of)
+        except engine.NotReadyError:
+            return self._waiting
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         """Run the plan for the inputs' shapes, or node by node where there is none."""
@@ -233,8 +235,11 @@ class Region:
 
     def _bound_now(self, arrays: Sequence[Array]) -> Plan | NodeFallback | None:
         """The plan where it is made at once: kernels are loaded, constants packed, and making it takes little time."""
-        quick = self._tier.is_quick(None, self._tier.instead.get(None, 0.0)) and engine.is_ready()
-        if not quick or not (self._plans or self._packed.shares) or not self._lock.acquire(blocking=False):
+        if (
+            not (self._tier.is_quick(None, self._tier.instead.get(None, 0.0)) and engine.is_ready())
+            or not (self._plans or self._packed.shares)
+            or not self._lock.acquire(blocking=False)
+        ):
             return None
         try:
             return self._bind(arrays, engine.ready_address)

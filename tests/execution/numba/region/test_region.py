@@ -18,6 +18,7 @@ import pytest
 from onnxlab.errors import RunStopped
 from onnxlab.execution.base import background, worker
 from onnxlab.execution.base.worker import together
+from onnxlab.execution.numba.machine import compiler_process, object_cache
 from onnxlab.execution.numba.machine.host import HOSTS, host
 from onnxlab.execution.numba.plan import engine, plan
 from onnxlab.execution.numba.region.region import Region
@@ -99,6 +100,28 @@ def test_no_run_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
     this_thread = threading.current_thread()
     assert [thread is this_thread for thread in threads] == [False, True, False, True]
     assert [type(plan).__name__ for plan in plans_of(both.regions()[0]).values()] == ["Plan"] * 4
+
+
+@pytest.mark.parametrize("in_background", [True, False])
+def test_numpy_answers_where_the_process_is_about_to_end(monkeypatch, in_background):
+    """A kernel that is missing is not compiled any more, which is no fault to tell of."""
+    assert background.wait(120)
+    model, x = perceptron(np.random.default_rng(3))
+    both, ending = Both(model, background=in_background), threading.Event()
+    ending.set()
+    monkeypatch.setattr(compiler_process, "_ending", ending)
+    monkeypatch.setattr(engine, "_process", None)
+    monkeypatch.setattr(engine, "_addresses", {})
+    monkeypatch.setattr(object_cache, "read", lambda name: None)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for interpreter in (engine._interpret, None):
+            monkeypatch.setattr(engine, "_interpret", interpreter)
+            ours, theirs = both.run({"x": x})
+            assert background.wait(120)
+            for name in theirs:
+                np.testing.assert_array_equal(ours[name], theirs[name])
+    assert not told
 
 
 @pytest.mark.slow
