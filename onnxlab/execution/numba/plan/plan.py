@@ -246,10 +246,10 @@ class Plan:
         except IndexError:
             frame = self.frame()
         words = frame.words
-        for word, offset, number in self.reads:
-            words[word] = address(inputs[number]) + offset
-        for word, offset, number in self.writes:
-            words[word] = address(outputs[number]) + offset
+        for ports, arrays in ((self.reads, inputs), (self.writes, outputs)):
+            addresses = [*map(address, arrays)]  # once, also where many words hold the address of one
+            for word, offset, number in ports:
+                words[word] = addresses[number] + offset
         if self.fault >= 0:
             frame.arena[self.fault] = 0
         if self.short and course is _WHOLE:

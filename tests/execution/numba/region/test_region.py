@@ -113,7 +113,7 @@ def test_numpy_answers_where_the_process_is_about_to_end(monkeypatch, in_backgro
     monkeypatch.setattr(engine, "_process", None)
     monkeypatch.setattr(engine, "_addresses", {})
     monkeypatch.setattr(object_cache, "read", lambda name: None)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for interpreter in (engine._interpret, None):
             monkeypatch.setattr(engine, "_interpret", interpreter)
@@ -121,7 +121,7 @@ def test_numpy_answers_where_the_process_is_about_to_end(monkeypatch, in_backgro
             assert background.wait(120)
             for name in theirs:
                 np.testing.assert_array_equal(ours[name], theirs[name])
-    assert not told
+    assert not caught
 
 
 @pytest.mark.slow
