@@ -11,7 +11,8 @@ Files:
     difference    The structural difference of two models: what is matched, what changed, what came and went.
     fingerprints  Fingerprints of values by a run of both models, to tell apart what structure cannot.
     growing       Growth of a matching along wires: what a matched node reads and makes, what reads a matched value.
-    identical     Whether two models are equal to the byte, found out without matching anything.
+    identical     Whether two models are equal to the byte, found out without matching anything, and the fields that
+                  are not.
     listing       The differences of two models as a list, read off the pairs that were found.
     matching      Pairs of nodes, values and scopes of two models that are the same one, found by structure.
     node_listing  Differences of the nodes of two scopes: who came and went, and what changed of those that stayed.

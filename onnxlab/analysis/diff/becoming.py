@@ -75,6 +75,9 @@ class Becoming:
         graph, target = self._graph, self._target
         if len(graph.header.training_info) != len(target.header.training_info):
             raise EditError("the models have different numbers of training graphs; save the second one instead")
+        for at, training in enumerate(target.header.training_info):
+            if any(training.HasField(part) != graph.header.training_info[at].HasField(part) for part in _OF_TRAINING):
+                raise EditError("a training graph came or went, which no edit makes; save the second model instead")
         yield from self._fields(("model", 0), graph.header, target.header, _OF_MODEL)
         yield from self._functions()
         for ident, other in self._matching.scopes.items():
@@ -96,6 +99,8 @@ class Becoming:
     def _functions(self) -> Iterator[Change]:
         graph, functions = self._graph, self._target.header.functions
         keys = [function_key(proto) for proto in functions]
+        if len(set(keys)) < len(keys):
+            raise EditError("the second model has two functions of one name; rename one of them there first")
         for ident in list(graph.index.function_ids):
             if function_key(graph.scopes[ident].proto) not in keys:
                 yield RemoveFunction(ident)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.analysis.diff.change import IGNORABLE, Ignorable, ModelChange
-from onnxlab.analysis.diff.identical import identical, same_places
+from onnxlab.analysis.diff.identical import field_changes, identical, same_places
 from onnxlab.analysis.diff.listing import Listing
 from onnxlab.analysis.diff.matching import Fingerprints, GraphMatching, match
 from onnxlab.analysis.diff.regions import ChangedRegion, regions
@@ -82,7 +82,9 @@ class Diff(metaclass=ShortHelp):
         if self._is_same:
             return ()
         with no_collection():
-            listed = Listing((self.a, self.b), self.matching, self.tolerance).changes()
+            listed = list(Listing((self.a, self.b), self.matching, self.tolerance).changes())
+            if not listed and not self.ignored and not self.tolerance:
+                listed += field_changes(self.a.proto, self.b.proto)
             return tuple(change for change in listed if not change.is_ignored(self.ignored))
 
     @cached_property

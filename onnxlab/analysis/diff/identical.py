@@ -1,12 +1,17 @@
-"""Whether two models are equal to the byte, found out without matching anything."""
+"""Whether two models are equal to the byte, found out without matching anything, and the fields that are not."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
+from google.protobuf.message import Message
 
+from onnxlab.analysis.diff.change import ModelChange
 from onnxlab.analysis.diff.matching import GraphMatching
+from onnxlab.analysis.diff.texts import shortened
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.protos import external_data
@@ -14,6 +19,9 @@ from onnxlab.graph.protos.lazy_tensor import LazyTensor
 
 _BLOCK = 1 << 22
 """Elements that are compared at a time."""
+
+_MOST = 20
+"""Fields that are listed."""
 
 
 def identical(a: ModelGraph, b: ModelGraph) -> bool:
@@ -25,7 +33,7 @@ def identical(a: ModelGraph, b: ModelGraph) -> bool:
 
 
 def _same_data(model: onnx.ModelProto, other: onnx.ModelProto, base_dir: Path | None, other_dir: Path | None) -> bool:
-    if base_dir is not None and other_dir is not None and base_dir.resolve() == other_dir.resolve():
+    if base_dir == other_dir or (base_dir and other_dir and base_dir.resolve() == other_dir.resolve()):
         return True
     for first, second in zip(external_data.all_tensors(model), external_data.all_tensors(other), strict=True):
         if external_data.is_external(first):
@@ -68,3 +76,44 @@ def _scopes(graph: ModelGraph) -> list[int]:
             for bodies in graph.nodes[ident].bodies.values():
                 pending.extend(bodies)
     return idents
+
+
+def field_changes(message: Message, other: Message) -> Iterator[ModelChange]:
+    """The first fields in which two messages of one kind differ, as changes of the model.
+
+    Fields that no schema has, and those that are absent in one message and empty in the other, say the same.
+    """
+    pending: list[tuple[str, Any, Any]] = [("", message, other)]
+    count = 0
+    while pending and count < _MOST:
+        path, ours, theirs = pending.pop()
+        if not isinstance(ours, Message):
+            count += 1
+            yield ModelChange("changed", "model", "model", "model", path, shortened(ours), shortened(theirs))
+        elif ours != theirs:
+            pending += reversed([*_differing(path, ours, theirs)])
+
+
+def _differing(path: str, message: Message, other: Message) -> Iterator[tuple[str, Any, Any]]:
+    """(path, value, value) of each field that differs: messages to look into, else texts."""
+    for field in message.DESCRIPTOR.fields:
+        name = f"{path}.{field.name}" if path else field.name
+        ours, theirs = getattr(message, field.name), getattr(other, field.name)
+        if field.is_repeated:
+            if len(ours) != len(theirs):
+                yield name, f"{len(ours):,} entries", f"{len(theirs):,} entries"
+            elif field.message_type is not None:
+                yield from (
+                    (f"{name}[{at}]", ours[at], theirs[at]) for at in range(len(ours)) if ours[at] != theirs[at]
+                )
+            elif ours != theirs:
+                yield name, f"{len(ours):,} entries", "others"
+        elif field.message_type and message.HasField(field.name) != other.HasField(field.name):
+            old, new = ("present" if side.HasField(field.name) else "absent" for side in (message, other))
+            yield name, old, new
+        elif ours != theirs:
+            yield (name, ours, theirs) if field.message_type is not None else (name, _text(ours), _text(theirs))
+
+
+def _text(value: Any) -> str:
+    return f"{len(value):,} bytes" if isinstance(value, bytes) else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import onnx
@@ -167,6 +168,11 @@ class Listing:
                  for vid, other in self._matching.values.items() if self._a.values[vid].scope == before.id}  # fmt: skip
         for field in ("value_info", "quantization_annotation"):
             subject: Subject = "declaration" if field == "value_info" else "annotation"
+            names.update(
+                (name, name)
+                for name in map(partial(entry_name, field), getattr(before.proto, field))
+                if name not in before.names
+            )  # of no value at all
             ours = {names.get(entry_name(field, entry), ""): entry for entry in getattr(before.proto, field)}
             theirs = {entry_name(field, entry): entry for entry in getattr(after.proto, field)}
             for name, info in theirs.items():

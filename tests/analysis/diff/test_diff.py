@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,6 +16,7 @@ import pytest
 import onnxlab
 from onnxlab.analysis.diff.outline import outline
 from onnxlab.cli import main
+from tests.graph.support.torture import torture
 from tests.support import corpus
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]> g (float[b,4] x) => (float[b,4] y)'
@@ -193,3 +195,24 @@ def test_a_difference_has_the_same_text_in_every_process() -> None:
         for seed in ("1", "2", "3")
     }  # fmt: skip
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda b: b.graph.node[0].device_configurations.add(configuration_id="two"),
+         "graph.node[0].device_configurations 1 entries → 2 entries"),
+        (lambda b: b.functions[0].value_info.add(name="v"), "functions[0].value_info 1 entries → 2 entries"),
+        (lambda b: setattr(b.graph.initializer[0].metadata_props[0], "value", "other"),
+         "graph.initializer[0].metadata_props[0].value float_typed → other"),
+        (lambda b: b.graph.node[1].attribute[0].tp.SetInParent(), "graph.node[1].attribute[0].tp absent → present"),
+        (lambda b: b.opset_import.reverse(), "opset_import[0].domain ai.onnx → torture"),
+    ],
+)  # fmt: skip
+def test_fields_that_nothing_else_tells_of_are_told_by_their_paths(change: Any, expected: str) -> None:
+    other = torture()
+    change(other)
+    difference = onnxlab.diff(torture(), other)
+    assert str(difference.changes[0]) == f"model model: {expected}"
+    assert not onnxlab.diff(torture(), torture()), "data that is missing of both and names of no value are equal too"
+    assert not onnxlab.diff(torture(), other, ignore=["docs"]), "what a comparison looks at is equal"

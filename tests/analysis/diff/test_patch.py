@@ -227,3 +227,15 @@ def test_an_output_keeps_its_name_when_another_node_makes_it() -> None:
     third.patch(onnxlab.diff(first, second))
     assert [value.name for value in third.outputs] == ["y", "w"]
     assert [node.op_type for node in third.nodes] == ["Tanh", "Neg"]
+
+
+def test_what_no_change_brings_is_refused() -> None:
+    twice, untrained = torture(), torture()
+    twice.functions.append(twice.functions[0])
+    untrained.training_info[0].ClearField("initialization")
+    for other, says in ((twice, "has two functions of one name"), (untrained, "a training graph came or went")):
+        model = onnxlab.Model(torture())
+        before = model.to_bytes()
+        with pytest.raises(EditError, match=says):
+            model.patch(onnxlab.diff(model, other))
+        assert model.to_bytes() == before
