@@ -48,10 +48,7 @@ class Dependents:
 
     def _read(self, value: int) -> tuple[int, ...]:
         """Outputs of the nodes that read a value, looked up once."""
-        outputs = self._made.get(value)
-        if outputs is None:
-            outputs = self._made[value] = self._made_of(value)
-        return outputs
+        return self._made[value] if value in self._made else self._made.setdefault(value, self._made_of(value))
 
     def _made_of(self, value: int) -> tuple[int, ...]:
         """Outputs of the nodes of the main graph that read a value, themselves or in their bodies."""

@@ -7,11 +7,10 @@ share the processor with a compiler.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Hashable
 from math import inf
 from typing import Any, Generic, TypeVar
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.lru import Lru
@@ -85,16 +84,10 @@ class Tier(Generic[K]):
         """Have done what was asked for."""
         if not self.is_waiting:
             return
-        this = weakref.ref(self)
-
-        def work() -> None:
-            tier = this()
-            if tier is not None:
-                tier._work()
-
+        work = WeakMethod(self._work)
         self._asked = True
         try:
-            background.do(work)
+            background.do(lambda: (method := work()) and method())
         except BaseException:
             self._asked = False
             raise

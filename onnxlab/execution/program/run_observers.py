@@ -110,9 +110,7 @@ class HandedValues:
     """
 
     def __init__(self, program: Program, take: Take) -> None:
-        handing = program.notes.get(_NOTE)
-        if handing is None:
-            handing = program.notes[_NOTE] = _handing(program)
+        handing: _Handing = program.notes.get(_NOTE) or program.notes.setdefault(_NOTE, _handing(program))
         self._steps, self._rest, self._take = handing.steps, handing.rest, take
 
     def begins(self, instruction: Instruction) -> None:

@@ -85,7 +85,7 @@ def straight_line(
         pairs = [f"n{place}: {name(output.slot)}" if output.is_fresh else f"n{place}: own({name(output.slot)}, shown)"
                  for place, output in enumerate(outputs)]  # fmt: skip
         text += [] if all(output.is_fresh for output in outputs) else [
-            f"    shown = {{*buffers((*arrays, *{result}))}}"
+            f"    shown = {{*buffers((*arrays, *{result}, *{_listed(name(o.slot) for o in outputs if o.is_fresh)}))}}"
         ]  # fmt: skip
         result = f"{{{', '.join(pairs)}}}, {result}"
     text.append(f"    return {result}")

@@ -104,8 +104,7 @@ class Specialization:
         began = perf_counter()  # thread_time takes ten times as long; one delayed run counts little
         arrays = [*feeds.values()]
         results = (self._short(arrays) if self._possible else None) or self._counted(arrays, is_kept)
-        most = 2 * self.seconds
-        self.seconds = seconds if (seconds := perf_counter() - began) < most else most
+        self.seconds = min(perf_counter() - began, 2 * self.seconds)
         return results
 
     def _short(self, arrays: list[Any]) -> tuple[dict[str, Any], Sequence[Any]] | None:
@@ -162,7 +161,8 @@ class Specialization:
             return None
         known = dict(zip(program.feed_slots, arrays, strict=True))  # values of which the signature decides the shape
         lines: list[Line] = []
-        fresh: list[int] = []
+        fresh: set[int] = set()
+        same: dict[int, int] = {}  # the slots of arrays that are another slot's
         quiet = all(row[4] is not row[0].call or traits_of(row[0].step.op).quiet for row in begin.rows)
         limit = self._threads if self._shares(begin, arrays) else 0  # bodies that have not run cannot run
         most = self._most if self._threads and not limit else SMALL
@@ -174,16 +174,21 @@ class Specialization:
             if instruction.step.context:
                 context = partial(_ShortContext, instruction, _short_bodies(program, instruction))
             if bound is not None or row.fresh:
-                fresh.extend(instruction.results)
-            is_plain = instruction.step.pure and not instruction.step.context and (row.shape == "shapes" or row.fresh)
+                fresh.update(instruction.results)
+            is_plain = instruction.step.pure and not instruction.step.context and (
+                row.shape == "shapes" or row.fresh or (row.shape == "sizes"
+                and all(begin.template[slot] is not None for slot in instruction.reads[1:] if slot)))  # fmt: skip
             is_known = is_known and not self._is_body and (bound is not None or is_plain)
             results = _results(instruction, bound or call, inputs, most) if is_known else {}
             known |= results
+            same |= {slot: same.get(instruction.reads[0], instruction.reads[0])
+                     for slot, value in results.items() if len(inputs) == 1 and value is inputs[0]}  # fmt: skip
             lines.append(Line(instruction, bound or call, context, bool(results)))
         slots, named = program.output_slots, None
         if not self._is_body:
             border = tuple([slot for _, slot in program.border])
-            alone = [slot in fresh and slots.count(slot) == 1 and {*border} <= {*fresh} for slot in slots]
+            roots = [same.get(slot, slot) for slot in (*slots, *border)]
+            alone = [root in fresh and roots.count(root) == 1 and fresh.issuperset(border) for root in roots]
             named, slots = [*map(Output, program.outputs, slots, alone)], border
         run = straight_line(lines, program.feed_slots, slots, begin.template, named, most)
         run = blas.limited(limit)(run) if limit else run  # decorated once: `with` takes twice as long

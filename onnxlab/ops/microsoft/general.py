@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from onnxlab.ops.onnx.tensor.generator import range_, range__rule
 from onnxlab.ops.onnx.tensor.indexing import gather_nd, gather_nd_rule, unique
 from onnxlab.ops.onnx.tensor.pad import pad, pad_rule
 from onnxlab.ops.onnx.tensor.shape import trilu
-from onnxlab.ops.onnx.tensor.string import strings
+from onnxlab.ops.onnx.tensor.string import filled, strings
 from onnxlab.ops.onnx.tensor.vision import grid_sample, grid_sample_bytes, grid_sample_rule
 from onnxlab.shapes import Fact, Shape, TensorFact, ceil_div, known, product
 
@@ -137,19 +138,27 @@ def tokenizer(
     A token is what lies between matches of the separators (regular expressions; "" alone means every character), or a
     match of `tokenexp`. With `mark` each list begins with U+0002 and ends with U+0003.
     """
-    parts, least = _matches(tokenexp) if tokenexp else _between(separators), max(1, mincharnum)
+    lists_of = token_lists(mark, mincharnum, separators, tokenexp)
 
     def tokenize(x: Array) -> Array:
-        lists = [[part for part in parts(text) if len(part) >= least] for text in x.ravel().tolist()]
-        if mark and any(lists):
-            lists = [["\x02", *tokens, "\x03"] for tokens in lists]
-        longest = max(map(len, lists), default=0)
-        flat = lists[0] if len(lists) == 1 else [
-            token for tokens in lists for token in (*tokens, *[pad_value] * (longest - len(tokens)))
-        ]  # fmt: skip
-        return strings(flat, (*x.shape, longest))
+        lists = lists_of(x.ravel().tolist())
+        longest = filled(lists, pad_value)
+        return strings(lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)], (*x.shape, longest))
 
     return tokenize
+
+
+def token_lists(
+    mark: int, mincharnum: int, separators: Sequence[str] | None = None, tokenexp: str = ""
+) -> Callable[[list[str]], list[list[str]]]:
+    """A function that gives the tokens of each text; see `tokenizer`."""
+    parts, least = _matches(tokenexp) if tokenexp else _between(separators), max(1, mincharnum)
+
+    def lists_of(items: list[str]) -> list[list[str]]:
+        lists = [[part for part in parts(text) if len(part) >= least] for text in items]
+        return [["\x02", *tokens, "\x03"] for tokens in lists] if mark and any(lists) else lists
+
+    return lists_of
 
 
 def _matches(tokenexp: str) -> Callable[[str], Iterable[str]]:

@@ -243,15 +243,20 @@ def category_mapper(
 
 
 @kernel("LabelEncoder", since=4, domain=DOMAIN, bound=True)
-def label_encoder(
+def label_encoder(**attributes: Any) -> Callable[[Array], Array]:
+    """Every element replaced by the value of its key, or by the default of the values' type."""
+    return _mapping(*encoding(**attributes))
+
+
+def encoding(
     default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
     default_tensor: Array | None = None, keys_floats: Sequence[float] | None = None,
     keys_int64s: Sequence[int] | None = None, keys_strings: Sequence[str] | None = None,
     keys_tensor: Array | None = None, values_floats: Sequence[float] | None = None,
     values_int64s: Sequence[int] | None = None, values_strings: Sequence[str] | None = None,
     values_tensor: Array | None = None,
-) -> Callable[[Array], Array]:  # fmt: skip
-    """Every element replaced by the value of its key, or by the default of the values' type."""
+) -> tuple[dict[Hashable, Any], Any, np.dtype[Any]]:  # fmt: skip
+    """The values by key, the default and the type of a LabelEncoder with these attributes."""
     keys: Sequence[Any] = ()
     if keys_tensor is not None:
         keys = keys_tensor.reshape(-1).tolist()
@@ -271,7 +276,7 @@ def label_encoder(
         dtype, values, default = np.dtype(np.int64), list(values_int64s or ()), default_int64
     if default_tensor is not None:
         default = default_tensor.reshape(-1).tolist()[0]
-    return _mapping(_table(keys, values), default, dtype)
+    return _table(keys, values), default, dtype
 
 
 @kernel("LabelEncoder", since=2, domain=DOMAIN, bound=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from onnxlab.execution.planning.passes.nchwc_to_nchw import WithoutBlocks
 from onnxlab.execution.planning.passes.pass_list import listed
 from onnxlab.execution.planning.passes.string_labels import NumberedLabels
+from onnxlab.execution.planning.passes.text_counts import CountedTexts
 
 ROOT = Path(__file__).resolve().parents[3]
 SECTION = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Add a pass")[1].split("\n## ")[0]
@@ -55,4 +56,4 @@ def test_the_pass_of_the_guide_is_found_where_its_file_is(tmp_path: Path) -> Non
 
 
 def test_passes_are_in_their_order() -> None:
-    assert [type(item) for item in listed()] == [NumberedLabels, WithoutBlocks]
+    assert [type(item) for item in listed()] == [CountedTexts, NumberedLabels, WithoutBlocks]

@@ -4,8 +4,10 @@ import threading
 import warnings
 
 import numpy as np
+import onnx
 import pytest
 
+import onnxlab
 from onnxlab.errors import FeedError, RunError
 from onnxlab.execution.numba.region import bound_plans
 from onnxlab.graph.edit.changes import SetField
@@ -327,3 +329,52 @@ def test_what_differs_from_run_to_run_is_not_called_twice_in_a_body():
     for way in (False, False, False, True, True, False):
         run.run({"x": np.ones(1, np.float32), "way": np.array(way)}, keep=False)
     assert not any(body._possible and body._run for body in specialized_of(run).values())
+
+
+SHARED = """
+<ir_version: 9, opset_import: ["" : 18, "ai.onnx.ml" : 3]>
+g (int64[n] x) => (ORDER) {
+    a = ai.onnx.ml.LabelEncoder <keys_int64s = [1, 2], values_strings = ["a", "b"]> (x)
+    b = Identity (a)
+    c = Identity (b)
+}
+"""
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bc", "c", "ac"])
+def test_outputs_that_are_one_value_are_arrays_of_their_own(order: str) -> None:
+    text = SHARED.replace("ORDER", ", ".join(f"string[n] {name}" for name in order))
+    loaded = onnxlab.load(onnx.parser.parse_model(text))
+    for _ in range(5):
+        results = loaded.run({"x": np.array([2, 1, 0])})
+        for name in order:
+            assert results[name].tolist() == ["b", "a", "_Unused"]
+            results[name][:] = name
+        assert [results[name][0] for name in order] == [*order]
+        assert loaded.values["a"].tolist() == ["b", "a", "_Unused"]
+
+
+VIEWS = """
+<ir_version: 9, opset_import: ["" : 18, "ai.onnx.ml" : 3]>
+g (int64[n,2] x, int64[k] shape) => (string[m,j] a, string[m] b, string[k1,k2] c, string[k3] d) <int64[1] flat = {-1}> {
+    a0 = Reshape (x, shape)
+    a = ai.onnx.ml.LabelEncoder <keys_int64s = [1, 2], values_strings = ["a", "b"]> (a0)
+    b = Reshape (a, flat)
+    c = Reshape (b, shape)
+    e = Identity (b)
+    d = Reshape (e, flat)
+}
+"""
+
+
+def test_shapes_that_values_decide_are_asked_again_and_views_are_copied() -> None:
+    loaded = onnxlab.load(onnx.parser.parse_model(VIEWS))
+    x = np.array([[1, 2], [2, 1], [3, 3]])
+    for shape in [(3, 2)] * 4 + [(2, 3), (6, 1), (3, 2)]:
+        results = loaded.run({"x": x, "shape": np.array(shape)})
+        flat = ["a", "b", "b", "a", "_Unused", "_Unused"]
+        assert results["a"].shape == results["c"].shape == shape
+        assert all(array.ravel().tolist() == flat for array in results.values())
+        for name, array in results.items():
+            array[...] = name
+        assert [array.flat[0] for array in results.values()] == [*"abcd"]

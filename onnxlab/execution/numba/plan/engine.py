@@ -70,13 +70,11 @@ def address_of(name: str) -> int:
     Raises:
         RuntimeError: it cannot be compiled.
     """
-    address = _addresses.get(name)
-    if address is None:
+    if name not in _addresses:
         with _making:
-            address = _addresses.get(name)
-            if address is None:
-                address = _addresses[name] = _loaded(name)
-    return address
+            if name not in _addresses:
+                _addresses[name] = _loaded(name)
+    return _addresses[name]
 
 
 def ready_address(name: str) -> int:

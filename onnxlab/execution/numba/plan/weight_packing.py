@@ -52,9 +52,7 @@ class Packed:
 
     def get(self, key: Key) -> View | None:
         """The packed weights of a key, None where they were not packed yet."""
-        view = self._own.get(key)
-        if view is None:
-            view = self.shared.views.get(key)
+        view = self._own.get(key) or self.shared.views.get(key)
         if view is not None:
             self._own[key] = self._noted[0][key] = view
         return view

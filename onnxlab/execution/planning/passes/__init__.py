@@ -7,4 +7,6 @@ Files:
                    blocks for a plan.
     pass_list      The passes of this folder: a class derived from `NodePass` in a file of its own is one.
     string_labels  Classifiers with labels that are strings: what chooses places in a table of these runs compiled.
+    text_counts    Texts that are split into words, whose n-grams are counted: one node makes no array of words in
+                   between.
 """

@@ -261,8 +261,7 @@ class NchwcToNchw:
         dims = self.draft.fact(name).shape
         if dims is None or len(dims) != 4:
             raise _KeptError
-        size = dims[axis]
-        return size if isinstance(size, int) else None
+        return size if isinstance(size := dims[axis], int) else None
 
     def _before(self, node: NodeView, word: str, axis: int, channels: int) -> NodeView:
         """A node whose result, the first input with so many channels, another one reads in its place."""

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import Any
 
@@ -25,6 +27,23 @@ def columns_of(pool: Sequence[Any], counts: Sequence[int], indexes: Sequence[int
         for place in range(start, stop, length):
             numbers.setdefault(tuple(pool[place : place + length]), len(numbers))
     return {gram: indexes[number] for gram, number in numbers.items()}
+
+
+def width_of(indexes: Sequence[int] | None) -> int:
+    """The number of columns of n-grams at these indexes."""
+    return max(indexes or (), default=-1) + 1
+
+
+_LARGE = 1e20
+"""Weights below it stay finite, times any count."""
+
+
+def _weights(width: int, indexes: Sequence[int], weights: Sequence[float] | None) -> Array:
+    """The weight of each column."""
+    weight = np.ones(width, np.float32)
+    if weights is not None:
+        weight[list(indexes)] = weights
+    return weight
 
 
 class GramTree:
@@ -47,12 +66,19 @@ class GramTree:
             self._levels.append(_Level(level, columns, len(nodes), len(items), width))
             nodes = {gram: number for number, gram in enumerate(grams)}
 
-    def columns(self, rows: Array, least: int, most: int, skip: int) -> Array:
+    def number(self, item: Any) -> int:
+        """The number of an item, another one for what is no item."""
+        return self._items.get(item, self._unknown)
+
+    def columns(self, numbers: Array, least: int, most: int, skip: int) -> Array:
         """[rows, n-grams]: the column of each in [rows, items], of these lengths, up to `skip` items between two.
 
         N-grams of a single item are listed once, since they have nothing to skip.
+
+        Args:
+            numbers: of the items.
         """
-        numbers, size, levels = self._numbered(rows), rows.shape[1], self._levels[:most]
+        size, levels = numbers.shape[1], self._levels[:most]
         parts = []
         for distance in range(1, max(1, min(skip + 1, size)) + 1):
             keys = nodes = numbers
@@ -68,10 +94,10 @@ class GramTree:
                     nodes = level.nodes.take(places)
         if len(parts) == 1:
             return parts[0]
-        return np.concatenate(parts, axis=1) if parts else np.full((len(rows), 0), self._width, np.intp)
+        return np.concatenate(parts, axis=1) if parts else np.full((len(numbers), 0), self._width, np.intp)
 
-    def _numbered(self, rows: Array) -> Array:
-        """The number of each item."""
+    def numbered(self, rows: Array) -> Array:
+        """The number of each item of an array."""
         if self._numbers is not None and rows.dtype.kind in "iu":
             return self._numbers.take(rows.astype(np.int64, copy=False) - self._first, mode="clip")
         numbers = map(self._items.get, rows.ravel().tolist(), repeat(self._unknown))
@@ -128,3 +154,40 @@ class _Level:
             return keys
         places = np.searchsorted(self._keys[:-1], keys)
         return np.where(self._keys.take(places) == keys, places, len(self._keys) - 1)
+
+
+class GramCounter:
+    """Counts and weights of n-grams by the columns of TfIdfVectorizer.
+
+    Attributes:
+        tree: of the n-grams.
+        width: number of columns.
+    """
+
+    def __init__(
+        self, pool: Sequence[Any], counts: Sequence[int], indexes: Sequence[int], mode: str,
+        weights: Sequence[float] | None,
+    ) -> None:  # fmt: skip
+        self.width = width_of(indexes)
+        self.tree = GramTree(columns_of(pool, counts, indexes), self.width)
+        self._once = mode == "IDF"
+        weight = None if mode == "TF" else _weights(self.width, indexes, weights)
+        self._weight = None if weight is None or (weight == 1).all() else weight
+        self._large = weight is not None and not np.abs(weight).max(initial=0) < _LARGE
+        row = self.width + 1
+        self._begin = lru_cache(8)(lambda rows: np.arange(0, rows * row, row)[:, None])
+
+    def counted(self, places: Array) -> Array:
+        """float32 [rows, width]: counts, or weights, of columns [rows, n-grams], in which `width` is no n-gram."""
+        rows, row = len(places), self.width + 1
+        if rows > 1:
+            places += self._begin(rows)
+        counts: Array = np.bincount(places.ravel(), minlength=rows * row)
+        counts = counts.reshape(rows, row)[:, : self.width]
+        if self._once:
+            counts = counts > 0
+        numbers = counts.astype(np.float32)
+        if self._weight is not None:
+            with np.errstate(all="ignore") if self._large else nullcontext():
+                numbers *= self._weight
+        return numbers

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain
 from operator import add
@@ -22,7 +21,7 @@ from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.onnx.tensor.ngrams import GramTree, columns_of
+from onnxlab.ops.onnx.tensor.ngrams import GramCounter, width_of
 from onnxlab.shapes import Fact, TensorFact
 
 
@@ -73,17 +72,27 @@ def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> 
 
     Without a delimiter, strings are split at runs of white space.
     """
-    most = -1 if maxsplit is None else maxsplit
-    separator = delimiter or None
-    parts = [text.split(separator, most) if text else [] for text in texts(x)]
-    lengths = [*map(len, parts)]
-    width = max(lengths, default=0)
-    if width > min(lengths, default=0):
-        for part, length in zip(parts, lengths, strict=True):
-            part += [""] * (width - length)
-    counts = np.array(lengths, np.int64)
+    parts = splitter(delimiter, maxsplit)(texts(x))
+    counts = np.array([*map(len, parts)], np.int64)
+    width = filled(parts, "")
     words = np.fromiter(chain.from_iterable(parts), object, width * len(parts))
     return words.reshape(*x.shape, width), counts.reshape(x.shape)
+
+
+def splitter(delimiter: str = "", maxsplit: int | None = None) -> Callable[[list[str]], list[list[str]]]:
+    """A function that gives the parts of each text, none of an empty one."""
+    most, separator = -1 if maxsplit is None else maxsplit, delimiter or None
+    return lambda items: [text.split(separator, most) if text else [] for text in items]
+
+
+def filled(lists: Sequence[list[Any]], item: Any) -> int:
+    """The length of the longest list, which all others have afterwards, with `item` behind the last."""
+    lengths = [*map(len, lists)]
+    width = max(lengths, default=0)
+    if width > min(lengths, default=0):
+        for part, length in zip(lists, lengths, strict=True):
+            part += [item] * (width - length)
+    return width
 
 
 @kernel("RegexFullMatch", since=20)
@@ -151,6 +160,13 @@ def _whole(matches: Callable[[str], Any]) -> tuple[Callable[[str], bool], Mappin
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 
 
+def case_change(action: str) -> Callable[[str], str]:
+    """The function of a string. Raises ValueError for an action that is not known."""
+    if action not in _CASES:
+        raise ValueError(f"case_change_action is {action!r}: expected NONE, LOWER or UPPER")
+    return _CASES[action]
+
+
 @kernel("StringNormalizer", since=10, bound=True)
 def string_normalizer(
     case_change_action: str = "NONE",
@@ -159,9 +175,7 @@ def string_normalizer(
     stopwords: Sequence[str] | None = None,
 ) -> Callable[[Array], Array]:
     """[C] or [1, C] words without the stop words, in lower or upper case; one empty word where none is left."""
-    if case_change_action not in _CASES:
-        raise ValueError(f"case_change_action is {case_change_action!r}: expected NONE, LOWER or UPPER")
-    change, fold = _CASES[case_change_action], str if is_case_sensitive else str.lower
+    change, fold = case_change(case_change_action), str if is_case_sensitive else str.lower
     stopped = {fold(word) for word in stopwords or ()}
 
     def normalize(x: Array) -> Array:
@@ -193,48 +207,15 @@ def tf_idf_vectorizer(
     Mode TFIDF multiplies the counts by the weights; IDF takes the weight of each n-gram that occurs.
     """
     pool = pool_strings if pool_strings is not None else pool_int64s or ()
-    width = _width(ngram_indexes)
-    tree = GramTree(columns_of(pool, ngram_counts, ngram_indexes), width)
-    weight = None if mode == "TF" else _weights(width, ngram_indexes, weights)
-    large = weight is not None and not np.abs(weight).max(initial=0) < _LARGE
-
-    @lru_cache(8)
-    def begin(rows: int) -> Array:
-        return np.arange(0, rows * (width + 1), width + 1)[:, None]
+    counter = GramCounter(pool, ngram_counts, ngram_indexes, mode, weights)
+    lengths, tree = (min_gram_length, max_gram_length, max_skip_count), counter.tree
 
     def vectorize(x: Array) -> Array:
         rows = x.reshape(1, -1) if x.ndim < 2 else x
-        places = tree.columns(rows, min_gram_length, max_gram_length, max_skip_count)
-        if len(rows) > 1:
-            places += begin(len(rows))
-        counts: Array = np.bincount(places.ravel(), minlength=len(rows) * (width + 1))
-        counts = counts.reshape(len(rows), width + 1)[:, :width]
-        if mode == "IDF":
-            counts = counts > 0
-        numbers = counts.astype(np.float32)
-        if weight is not None:
-            with np.errstate(all="ignore") if large else nullcontext():
-                numbers *= weight
-        return numbers.reshape(*x.shape[:-1], width)
+        counts = counter.counted(tree.columns(tree.numbered(rows), *lengths))
+        return counts.reshape(*x.shape[:-1], counter.width)
 
     return vectorize
-
-
-def _width(indexes: Sequence[int] | None) -> int:
-    """The number of columns of n-grams at these indexes."""
-    return max(indexes or (), default=-1) + 1
-
-
-_LARGE = 1e20
-"""Weights below it stay finite, times any count."""
-
-
-def _weights(width: int, indexes: Sequence[int], weights: Sequence[float] | None) -> Array:
-    """The weight of each column."""
-    weight = np.ones(width, np.float32)
-    if weights is not None:
-        weight[list(indexes)] = weights
-    return weight
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------
@@ -259,7 +240,7 @@ def _string_split_bytes(attributes: Mapping[str, Any], x: Any) -> int:
 
 def _tf_idf_bytes(attributes: Mapping[str, Any], x: Any) -> int:
     rows = len(x) if x.ndim > 1 else 1
-    return rows * remembered(_width, attributes.get("ngram_indexes")) * 4
+    return rows * remembered(width_of, attributes.get("ngram_indexes")) * 4
 
 
 traits("RegexFullMatch", OpTraits(category="text", shape="shapes", flops=1, quiet=True, fresh=True))
