@@ -61,3 +61,29 @@ def test_rewrites_are_seen_before_they_are_made(lab: Lab) -> None:
     widget.get("rewrites-table").wait_for(state="detached")
     assert marks(widget) == (0, 0)
     assert lab.python(OPERATORS) == ["MatMul", "Add", "Mul", "MatMul", "Add"]
+
+
+def test_a_model_in_fewer_bits_is_seen_measured_made_and_undone(lab: Lab) -> None:
+    load = "import json, onnxlab\nmodel = onnxlab.load()\nview = onnxlab.show(model, height=620)"
+    lab.open("quantizing.ipynb", [load, "view"])
+    lab.run_all()
+    widget = lab.widget()
+    widget.wait_drawn()
+    widget.get("quantize-open").click()
+    widget.get("rewrite-int8_weights").wait_for()
+    assert widget.get("rewrites-nodes").inner_text() == "24 to 26 nodes, 22.7 kB to 12.5 kB"
+    widget.get("rewrites-measure").click()
+    widget.get("rewrite-int8_weights").get_by_text("probabilities is off by up to").wait_for()
+    widget.get("rewrites-level").select_option("bfloat16")
+    widget.get("rewrite-bfloat16").wait_for()
+    assert widget.get("rewrites-staying").locator("summary").inner_text() == "7 places stay as before"
+    widget.get("rewrites-level").select_option("float16")
+    widget.get("rewrite-float16").wait_for()
+    widget.get("rewrites-all").click()
+    widget.wait("h => h.store.history.position === 1")
+    widget.get("rewrites-receipt").get_by_text("probabilities is off by up to").wait_for()
+    assert lab.python("print(json.dumps(str(model.fact('logits').dtype)))") == "float16"
+    widget.get("rewrites-undo").click()
+    widget.wait("h => h.store.history.position === 0")
+    widget.get("rewrite-float16").wait_for()
+    assert lab.python("print(json.dumps(str(model.fact('logits').dtype)))") == "float32"

@@ -1,11 +1,13 @@
 """Rewrites as the page asks for them: what would go and come, by place, by rule, all; gains, patterns, near misses."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import onnx.parser
 
 import onnxlab
+from onnxlab.transforms.quantization.forms import FormName
 from tests.notebook.conftest import Page
 
 TEXT = """<ir_version: 9, opset_import: ["" : 18]> g (float[b,4] x) => (float[b,4] y)
@@ -161,3 +163,39 @@ def test_rules_near_a_node_say_what_is_in_the_way() -> None:
     assert page.refused("near_misses", node=10**6)["code"] == "gone"
     assert page.refused("rewrites", level="other", rules=[], microsoft=False)["code"] == "invalid"
     page.session.close()
+
+
+def test_forms_in_fewer_bits_are_seen_measured_and_made() -> None:
+    model = onnxlab.load()
+    page = Page(model)
+    preview = asked(page, level="int8_weights")
+    (rule,) = preview["rules"]
+    assert (rule["key"], rule["count"], rule["by_place"]) == ("int8_weights", 2, False)
+    assert rule["places"][0]["coming"] == ["DequantizeLinear"]
+    assert rule["places"][0]["at"] == model.nodes["/block2/conv1/Conv"].id  # the weight has no box of its own
+    assert preview["nodes"] == [24, 26]
+    assert preview["bytes"][1] < 0.6 * preview["bytes"][0]
+    (gain,) = page.ask("gains", level="int8_weights", microsoft=False)["gains"]
+    assert gain["verdict"].startswith("rounded: probabilities is off by up to")
+    assert model.version == 0
+    receipt = done(page, rules=["int8_weights"], protect=["/block2/conv1/Conv"])
+    assert receipt["python"] == "model.quantize('int8_weights', protect=['/block2/conv1/Conv'])"
+    assert receipt["nodes"] == [24, 25]
+    assert receipt["verdict"].startswith("rounded: ")
+    stays = asked(page, level="bfloat16")["staying"]
+    assert "/stem/conv/Conv: Conv has no bfloat16 before ai.onnx 22" in stays
+    page.session.close()
+
+
+def test_a_form_that_the_opset_lacks_is_refused_with_a_way_out() -> None:
+    text = TEXT.replace('"" : 18', '"" : 12')
+    page = Page(onnxlab.load(onnx.parser.parse_model(text)))
+    refused = page.refused("rewrites", level="int8_weights", rules=[], microsoft=False)
+    assert "convert it first: model.convert_opset(13)" in refused["message"]
+    page.session.close()
+
+
+def test_the_page_offers_the_forms_that_there_are() -> None:
+    source = (Path(__file__).parents[2] / "widgets/src/panels/edit/rewrite_table.tsx").read_text()
+    (table,) = re.findall(r"const FORMS.*?= \{(.*?)\};", source, re.DOTALL)
+    assert tuple(re.findall(r"(\w+):", table)) == get_args(FormName)

@@ -7,11 +7,10 @@ from typing import Final
 import onnx
 from onnx import helper
 
-from onnxlab import dtypes
+from onnxlab import dtypes, schemas
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.changes import InsertNode, SetInputs, SetOutputs
 from onnxlab.graph.edits import set_initializer
-from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.operator_schema import FormalParameter, Schema
 from onnxlab.ops import find_traits
@@ -86,14 +85,14 @@ class _Conversion:
     def _choice(self, node: NodeRecord) -> _Slots | str | None:
         """The slots to convert; why a node with floats stays as it is; None for a node without floats."""
         inputs, outputs = self._floats(node.inputs), self._floats(node.outputs)
-        if not (inputs or outputs) or node.bodies or is_constant(node):
+        if not inputs or node.bodies:
             return None  # bodies are converted by their nodes
         traits, schema = find_traits(node.domain, node.op_type), self._graph.schema(node)
         if schema is None or (why := self._refusal(node, inputs)):
             return why if schema is not None else f"{node.op_type} is unknown"
         slots = self._slots(schema, inputs, outputs)
         if not slots.inputs:
-            return f"{node.op_type} of this version has no {dtypes.name(self._type)}" if outputs else None
+            return self._missing(node) if outputs else None
         sources = [node.inputs[slot] for slot in inputs]
         if not slots.outputs and not self._made.issuperset(sources):
             return None  # nothing follows in fewer bits, and what it reads would be rounded for it alone
@@ -106,13 +105,23 @@ class _Conversion:
         traits, root = find_traits(node.domain, node.op_type), self._graph.root(self._graph.scopes[node.scope])
         if root.is_function:
             return "it is a function; inline it first"
-        if traits.category not in _COMPUTING or traits.random or traits.shape == "data" or not inputs:
+        if traits.category not in _COMPUTING or traits.random or traits.shape == "data":
             return f"{node.op_type} keeps its type"
         if any(vid and not self._rewriting.elem_type(vid) for vid in node.inputs):
             return "the element type of an input is not known"
         if any(self._is_quantized(node.inputs[slot]) for slot in inputs):
             return "what it reads is quantized; runtimes compute it in int8 as it stands"
         return ""
+
+    def _missing(self, node: NodeRecord) -> str:
+        """The reason why a node cannot compute in the type: its operator has none in this version of its domain."""
+        name, imported = dtypes.name(self._type), self._graph.opset_version(node.domain) or 1
+        for version in schemas.versions(node.domain, node.op_type):
+            schema = schemas.find(node.domain, node.op_type, version)
+            types = schema.type_constraints.values() if schema is not None and version > imported else ()
+            if any(f"tensor({name})" in names for names in types):
+                return f"{node.op_type} has no {name} before {node.domain or 'ai.onnx'} {version}"
+        return f"{node.op_type} has no {name}"
 
     def _floats(self, values: Sequence[int]) -> list[int]:
         return [slot for slot, vid in enumerate(values) if vid and self._rewriting.elem_type(vid) == dtypes.FLOAT]

@@ -155,12 +155,12 @@ test("a form in fewer bits tells bytes, what stays and why, and what it lost", a
   await page.app.rewriting.quantize();
   await page.settle();
   assert.deepEqual(log.asked[0], ["rewrites", { level: "int8_weights", rules: [], microsoft: false, protect: [] }]);
-  assert.equal(page.get("rewrites-nodes").textContent, "6 to 7 nodes, 4.1 kB to 1.09 kB of tensors");
+  assert.equal(page.get("rewrites-nodes").textContent, "6 to 7 nodes, 4.1 kB to 1.09 kB");
   assert.equal(page.get("rewrites-staying").textContent, "1 place stays as beforev: it is an output of its graph");
   assert.equal(page.all("rewrites-microsoft").length, 0);
   page.get("rewrites-all").click();
   await page.settle();
-  const receipt = "6 nodes before, 5 now, 4.1 kB to 1.09 kB of tensors; outputs: rounded: y is off by up to 0.4 %. undo";
+  const receipt = "6 nodes before, 5 now, 4.1 kB to 1.09 kB; outputs: rounded: y is off by up to 0.4 %. undo";
   assert.equal(page.get("rewrites-receipt").textContent, receipt);
   page.close();
 });

@@ -8,7 +8,7 @@ import { useCell, useEvents } from "../../state.ts";
 
 /** The sizes of all tensors before and after, "" where they stay. */
 export const bytesBecome = ([before, now]: Rewritten["bytes"]): string =>
-  before === now ? "" : `, ${quantity(Number(before), "B")} to ${quantity(Number(now), "B")} of tensors`;
+  before === now ? "" : `, ${quantity(Number(before), "B")} to ${quantity(Number(now), "B")}`;
 
 /** Shows as long as the rewrite is the last edit: after an undo its figures would be wrong. */
 export function Receipt({ app }: { app: App }) {

@@ -26,7 +26,8 @@ export function RewriteTable({ app }: { app: App }) {
   const { rewriting } = app;
   const result = useCell(rewriting.found),
     busy = useCell(rewriting.busy),
-    sentence = useCell(rewriting.said);
+    sentence = useCell(rewriting.said),
+    receipt = useCell(rewriting.receipt);
   useEffect(() => {
     rewriting.hide(false);
     return () => rewriting.hide(true);
@@ -41,7 +42,6 @@ export function RewriteTable({ app }: { app: App }) {
         </p>
       )}
       <Receipt app={app} />
-      {result && <Staying lines={result.answer.staying} />}
       {result && result.answer.rules.length > 0 && (
         <div class="ol-table-scroll" tabIndex={0} aria-label="Rewrites">
           <table class="ol-table" data-testid="rewrites-table">
@@ -66,6 +66,7 @@ export function RewriteTable({ app }: { app: App }) {
           </table>
         </div>
       )}
+      {result && !(receipt && receipt.version >= app.store.version) && <Staying lines={result.answer.staying} />}
     </div>
   );
 }

@@ -111,6 +111,15 @@ function OpensRewrites({ app }: { app: App }) {
       >
         what would make it smaller or faster
       </button>
+      <button
+        type="button"
+        class="ol-link"
+        data-testid="quantize-open"
+        disabled={!app.client.editable}
+        onClick={() => void app.rewriting.quantize()}
+      >
+        what fewer bits would lose
+      </button>
     </Section>
   );
 }
