@@ -1,5 +1,7 @@
 """A pixel that is not finite, or very large, changes what reads it and nothing else, Winograd's way too."""
 
+import tracemalloc
+
 import numpy as np
 import onnx
 import pytest
@@ -94,3 +96,23 @@ def test_small_images_and_few_channels_are_convolved_directly(channels, size, ga
     both.run({"x": np.zeros((1, channels, size, size), np.float32)})
     (plan,) = plans_of(both.regions()[0]).values()
     assert plan.records == (5 if gains else 3)
+
+
+@pytest.mark.parametrize("side", [2, 4])
+def test_weights_of_many_channels_are_transformed_in_pieces(monkeypatch, side):
+    channels, columns = 600, 400
+    weights = np.random.default_rng(4).standard_normal((1, 9 * channels, columns), dtype=np.float32)
+
+    def transformed():
+        tracemalloc.start()
+        planes = winograd_records.transformed(side, weights)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return planes, peak
+
+    pieces, peak = transformed()
+    monkeypatch.setattr(winograd_records, "_AT_ONCE", channels * columns)
+    whole, peak_of_whole = transformed()
+    np.testing.assert_array_equal(pieces, whole)
+    assert pieces.shape == ((side + 2) ** 2, channels, columns)
+    assert peak < 2 * pieces.nbytes < peak_of_whole
