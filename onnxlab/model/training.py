@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnx
 
+from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.protos import tensors
@@ -153,8 +154,13 @@ class Training:
             raise EditError(f"the model has no initializer of the names {', '.join(list(self.parameters)[:5])}")
         for name in shared:
             array, tensor = self.parameters[name], held[name]
-            if list(tensor.dims) != list(array.shape):
-                raise EditError(f"{name!r} is {list(tensor.dims)} in the model and {list(array.shape)} in training")
+            dtype, held_dtype = dtypes.from_numpy(array.dtype), tensor.data_type
+            if (dtype, list(array.shape)) != (held_dtype, list(tensor.dims)):
+                words = [
+                    f"{dtypes.name(kind)}{list(shape)}"
+                    for kind, shape in ((held_dtype, tensor.dims), (dtype, array.shape))
+                ]
+                raise EditError(f"{name!r} is {words[0]} in the model and {words[1]} in training")
         with model.graph.edit("export trained parameters"):
             for name in shared:
                 value = model.graph.values[model.graph.main.names[name]]

@@ -6,6 +6,7 @@ from typing import Any
 import onnx
 
 from onnxlab.errors import EditError
+from onnxlab.execution.program.run_errors import describe as described
 from onnxlab.graph import edits
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos import tensors
@@ -30,7 +31,8 @@ class TrainingInfo:
             place: position of the TrainingInfoProto in the model.
 
         Raises:
-            EditError: there is no such TrainingInfoProto, or a binding names something that is missing.
+            EditError: there is no such TrainingInfoProto, a binding names something that is missing, or the main graph
+                and the algorithm have initializers of one name.
         """
         if not 0 <= place < len(model.proto.training_info):
             count = len(model.proto.training_info)
@@ -43,6 +45,8 @@ class TrainingInfo:
         }
         main = {tensor.name: tensor for tensor in model.proto.graph.initializer}
         inner = {tensor.name: tensor for tensor in info.algorithm.initializer}
+        if both := main.keys() & inner.keys():
+            raise EditError(f"{min(both)!r} is an initializer of the main graph and one of the algorithm; rename one")
         base = model.graph.base_dir
         self.variables = {name: tensors.to_array(tensor, base) for name, tensor in {**main, **inner}.items()}
         self._graphs = {
@@ -100,7 +104,7 @@ class TrainingInfo:
         """Put the variables into the model as one step that can be undone; returns how many changed.
 
         Raises:
-            EditError: an initializer is not there any more, or has another shape than its variable by now.
+            EditError: an initializer is not there any more, or has another shape or type than its variable by now.
         """
         with self._model.graph.lock:
             changed = list(self._changed())
@@ -116,12 +120,17 @@ class TrainingInfo:
         """(scope, name) of the initializers whose variables have other elements."""
         info = self._model.proto.training_info[self._place]
         scopes = [scope for scope in self._model.graph.scopes.values() if scope.proto is info.algorithm]
+        missing = {name for bindings in self._bindings.values() for name in bindings}
         for scope in (self._model.graph.main, *scopes):
             for tensor in scope.proto.initializer:
                 array = self.variables.get(tensor.name)
                 if array is None:
                     continue
-                if list(tensor.dims) != list(array.shape):
-                    raise EditError(f"{tensor.name!r} is {list(tensor.dims)}, and {list(array.shape)} after training")
-                if tensors.to_array(tensor, self._model.graph.base_dir).tobytes() != array.tobytes():
+                missing.discard(tensor.name)
+                before = tensors.to_array(tensor, self._model.graph.base_dir)
+                if before.shape != array.shape or before.dtype != array.dtype:
+                    raise EditError(f"{tensor.name!r} is {described(before)}, and {described(array)} after training")
+                if before.tobytes() != array.tobytes():
                     yield scope, tensor.name
+        if missing:
+            raise EditError(f"{min(missing)!r} is no initializer of the model any more; take its training_info anew")

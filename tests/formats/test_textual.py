@@ -124,6 +124,8 @@ def test_text_is_told_by_its_content_whatever_the_name(tmp_path: Path) -> None:
         ("m.onnx", '{"name": "jupyterlab"}', "a text file, not an ONNX model; it begins with"),
         ("m.textproto", "graph { node { op_tpe: 3 } }", r"protobuf text of a model: 1:\d+ .*op_tpe"),
         ("m.onnxtxt", "<ir_version: 9> agraph (float x) => ", "it is no ONNX text: .*ParseError at position"),
+        ("m.onnxtxt", f"<ir_version: {2**70}> g (float x) => (float y) {{ y = Neg(x) }}", "a number in it is out of"),
+        ("m.onnxtxt", "<ir_version: 9> g (float x) => (float y) { y = F <a = 1e999>(x) }", "a number in it is out of"),
         ("m.pbtxt", "hello", "it is no protobuf text of a model"),
     ],
 )

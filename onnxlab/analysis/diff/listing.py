@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,9 @@ from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.index.tables import function_key
 
 _MODEL = ("ir_version", "producer_name", "producer_version", "domain", "model_version")
+_TOLD = frozenset((*_MODEL, "doc_string", "opset_import", "metadata_props", "graph", "functions", "training_info"))
+"""Fields of a model that are told one by one."""
+_BINDINGS = ("initialization_binding", "update_binding")
 
 
 class Listing:
@@ -44,8 +47,7 @@ class Listing:
             yield from self._formals(before, after, path)
             yield from self._nodes.changes(before, after, path)
             yield from self._values(before, after, path)
-            if not before.is_function:
-                yield from self._entries(before, after, path)
+            yield from self._entries(before, after, path)
 
     # -- the model --------------------------------------------------------------------------------------------------
 
@@ -69,6 +71,33 @@ class Listing:
             yield ModelChange("added", "model", "", f"training_info[{number}]")
         for number in range(len(other.training_info), len(header.training_info)):
             yield ModelChange("removed", "model", f"training_info[{number}]", "")
+        yield from self._training()
+        for field, old, new in texts.rest(header, other, _TOLD):
+            yield ModelChange("changed", "model", "model", "model", field, old, new)
+
+    def _training(self) -> Iterator[ModelChange]:
+        """Changes of the training information that both models have: which graphs there are, and their bindings."""
+        infos, others = self._a.header.training_info, self._b.header.training_info
+        paths, its = (_training_paths(graph) for graph in (self._a, self._b))
+        common = min(len(infos), len(others))
+        entries = tuple(f"training_info[{number}]." for number in range(common))
+        for path in [path for path in paths if path not in its and path.startswith(entries)]:
+            yield ModelChange("removed", "graph", path, "")
+        for path in [path for path in its if path not in paths and path.startswith(entries)]:
+            yield ModelChange("added", "graph", "", path)
+        names = self._names({scope.id for scope in self._a.scopes.values() if scope.kind in ("graph", "training")})
+        for number, (info, other) in enumerate(zip(infos, others, strict=False)):
+            for field in _BINDINGS:
+                ours = {names.get(entry.key, entry.key): names.get(entry.value, entry.value)
+                        for entry in getattr(info, field)}  # fmt: skip
+                theirs = {entry.key: entry.value for entry in getattr(other, field)}
+                for change in _keyed("model", ours, theirs, ""):
+                    yield replace(change, field=f"{field} of training_info[{number}]")
+
+    def _names(self, scopes: Collection[int]) -> dict[str, str]:
+        """{name in the first model: name in the second} of the values of some scopes."""
+        values, named, called = self._matching.values, self._a.values, self._b.values
+        return {named[vid].name: called[other].name for vid, other in values.items() if named[vid].scope in scopes}
 
     def _scope(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
         proto, other = before.proto, after.proto
@@ -143,6 +172,9 @@ class Listing:
     def _stored(self, value: ValueRecord, other: ValueRecord, path: str) -> Iterator[ModelChange]:
         before, after = contents.constant_of(self._a, value), contents.constant_of(self._b, other)
         ids = (value.id, other.id)
+        if isinstance(before, onnx.TensorProto) and isinstance(after, onnx.TensorProto):
+            yield from _text("initializer", other.name, "documentation", before.doc_string, after.doc_string, path)
+            yield from _metadata(f"metadata of {other.name}", before.metadata_props, after.metadata_props, path)
         if before is None or after is None:
             kinds = ["no data" if stored is None else texts.stored_text(stored) for stored in (before, after)]
             yield ModelChange("changed", "initializer", value.name, other.name, "data", kinds[0], kinds[1], path, *ids)
@@ -164,9 +196,9 @@ class Listing:
             yield ModelChange("changed", "initializer", value.name, other.name, "data", old, new, path, *ids)
 
     def _entries(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
-        names = {self._a.values[vid].name: self._b.values[other].name
-                 for vid, other in self._matching.values.items() if self._a.values[vid].scope == before.id}  # fmt: skip
-        for field in ("value_info", "quantization_annotation"):
+        fields = ("value_info",) if before.is_function else ("value_info", "quantization_annotation")
+        names = self._names({before.id}) if any(getattr(before.proto, field) for field in fields) else {}
+        for field in fields:
             subject: Subject = "declaration" if field == "value_info" else "annotation"
             names.update(
                 (name, name)
@@ -202,7 +234,15 @@ def _stored_alike(stored: Any, other: Any) -> bool:
     if isinstance(stored, onnx.TensorProto):
         fields = [{field.name for field, _ in tensor.ListFields()} - {"name"} for tensor in (stored, other)]
         return fields[0] == fields[1]
+    if isinstance(stored, onnx.SparseTensorProto):
+        first, second = ([(part.data_type, part.dims) for part in (tensor.values, tensor.indices)]
+                         for tensor in (stored, other))  # fmt: skip
+        return first == second
     return True
+
+
+def _training_paths(graph: ModelGraph) -> list[str]:
+    return [graph.scope_path(scope) for scope in graph.scopes.values() if scope.kind == "training"]
 
 
 def _name(key: Sequence[str]) -> str:

@@ -18,6 +18,11 @@ from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.infer.walk.operator_catalogue import signature
 
+_TOLD = frozenset((
+    "input", "output", "name", "op_type", "domain", "overload", "attribute", "doc_string", "metadata_props",
+))  # fmt: skip
+"""Fields of a node that are told one by one."""
+
 
 class NodeListing:
     """Changes of nodes of a pair of models."""
@@ -104,6 +109,20 @@ class NodeListing:
         if notes[0] != notes[1]:
             shown = [texts.shortened(", ".join(f"{key}={value}" for key, value in note.items())) for note in notes]
             yield ModelChange("changed", "node", name, called, "metadata", shown[0], shown[1], path, *ids)
+        for field, old, new in texts.rest(self._as_named(node, other), after, _TOLD):
+            yield ModelChange("changed", "node", name, called, field, old, new, path, *ids)
+
+    def _as_named(self, node: NodeRecord, other: NodeRecord) -> onnx.NodeProto:
+        """A node whose configurations of devices name values as the other node does."""
+        if not node.proto.device_configurations:
+            return node.proto
+        pairs = zip((*node.proto.input, *node.proto.output), (*other.proto.input, *other.proto.output), strict=False)
+        names = dict(pairs)
+        copy = onnx.NodeProto.FromString(node.proto.SerializeToString())
+        for configuration in copy.device_configurations:
+            for spec in configuration.sharding_spec:
+                spec.tensor_name = names.get(spec.tensor_name, spec.tensor_name)
+        return copy
 
     def _is_default(self, node: NodeRecord, attribute: onnx.AttributeProto | None) -> bool:
         """Whether an attribute is set to what the schema says anyway."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,15 @@ _LARGEST = 1 << 28
 def shortened(text: str) -> str:
     """A text of at most LONGEST characters."""
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def rest(message: Any, other: Any, listed: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """(field, text, the other's text) of fields that differ and are not `listed`, of newer versions of ONNX too."""
+    for field in message.DESCRIPTOR.fields:
+        before, after = getattr(message, field.name), getattr(other, field.name)
+        if field.name not in listed and before != after:
+            old, new = (shortened(" ".join(str(content).split())) for content in (before, after))
+            yield field.name, "" if old == "[]" else old, "others" if new == old else "" if new == "[]" else new
 
 
 def attribute_text(attribute: onnx.AttributeProto | None) -> str:

@@ -38,6 +38,8 @@ def _decode(text: str) -> onnx.ModelProto:
     except onnx.parser.ParseError as error:
         message = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
         raise LoadError(f"it is no ONNX text: {' '.join(message.split())[:300]}") from error
+    except (IndexError, RuntimeError) as error:  # std::stoll and std::stod in the parser
+        raise LoadError(f"it is no ONNX text: a number in it is out of range ({error})") from None
 
 
 def _encode(model: onnx.ModelProto) -> str:

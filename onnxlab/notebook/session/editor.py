@@ -253,7 +253,7 @@ def _handed_out(model: "Model", name: str, code: str) -> tuple[JSON, list[bytes]
 
 
 def _element(item: Any) -> Any:
-    """An element in JSON's form, with the digits of its type, as `typed_tensors.element` reads it."""
+    """An element in JSON's form, with the digits of its type, as `typed_elements.element` reads it."""
     if isinstance(item, np.generic) and dtypes.from_numpy(item.dtype) not in EXACT:
         return messages.number(float(str(item)))
     item = item.item() if isinstance(item, np.generic) else item

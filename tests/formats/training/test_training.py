@@ -105,6 +105,9 @@ def test_trained_parameters_go_into_a_model_for_inference() -> None:
     assert held["fc1.weight"].tobytes() == session.parameters["fc1.weight"].tobytes()
     with pytest.raises(EditError, match="the model has no initializer of the names"):
         session.export(onnxlab.load())
+    model.value("fc1.weight").array = held["fc1.weight"].astype(np.float16)
+    with pytest.raises(EditError, match=r"'fc1.weight' is float16\[.* in the model and float32\["):
+        session.export(model)
 
 
 def test_other_graphs_are_refused() -> None:

@@ -135,3 +135,30 @@ def test_both_graphs_are_scopes_with_facts() -> None:
     values = {value.name: str(model.inference.fact(value.id)) for value in model.graph.values.values()}
     assert values["gradient"] == "float32[]"
     assert values["begin"] == "float32[]"
+
+
+def test_trained_variables_are_put_into_nothing_else() -> None:
+    model = onnxlab.load(described())
+    training = TrainingInfo(model)
+    training.step(FEEDS)
+    model.value("w").name = "weight"
+    before = model.to_bytes()
+    with pytest.raises(EditError, match="'w' is no initializer of the model any more"):
+        training.apply()
+    assert model.to_bytes() == before
+    double = described()
+    double.training_info[0].algorithm.node[6].CopyFrom(
+        onnx.helper.make_node("Cast", ["change"], ["new_w"], to=onnx.TensorProto.DOUBLE)
+    )
+    double.training_info[0].algorithm.output[1].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    training = TrainingInfo(onnxlab.load(double))
+    training.step(FEEDS)
+    with pytest.raises(EditError, match=r"'w' is float32\[\], and float64\[\] after training"):
+        training.apply()
+
+
+def test_initializers_of_one_name_in_two_graphs_are_refused() -> None:
+    model = described()
+    model.training_info[0].algorithm.initializer.append(onnx.numpy_helper.from_array(np.float32(7), "w"))
+    with pytest.raises(EditError, match="'w' is an initializer of the main graph and one of the algorithm"):
+        TrainingInfo(onnxlab.load(model))
