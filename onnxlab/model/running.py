@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+import warnings
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 import numpy as np
 
+from onnxlab.analysis.computable_values import keep_computable
 from onnxlab.argument_types import expect, seed_of
-from onnxlab.errors import NameLookupError
+from onnxlab.errors import NameLookupError, OnnxlabWarning
 from onnxlab.execution.base.array_memory import copied
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.graph.edit.commits import GraphCommit
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from onnxlab.execution.run.runner import Runner
 
 Array = np.ndarray[Any, Any]
+
+_SHOWN = 3
 
 Followers = list[Callable[[], Callable[[GraphCommit], Any] | None]]
 """Weak references to methods that follow commits."""
@@ -267,10 +271,11 @@ class Values(Spelled, Mapping[str, Array]):
     `values()` compute all of them at once.
     """
 
-    __slots__ = ("_runner",)
+    __slots__ = ("_left_out", "_runner")
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, left_out: Collection[str] = ()) -> None:
         self._runner = runner
+        self._left_out = left_out
 
     def __getitem__(self, name: str) -> Array:
         graph = self._runner.graph
@@ -311,24 +316,33 @@ class Values(Spelled, Mapping[str, Array]):
         return graph.resolve_value(by_name(graph, name))
 
     def items(self) -> ItemsView[str, Array]:
-        """All values, computed at once."""
-        self._runner.on_demand.keep_all()
-        return super().items()
+        """All values, computed at once; a warning names those that cannot be computed."""
+        return ItemsView(self._computed())
 
     def values(self) -> ValuesView[Array]:
-        """The arrays of all values, computed at once."""
-        self._runner.on_demand.keep_all()
-        return super().values()
+        """The arrays of all values, computed at once; a warning names those that cannot be computed."""
+        return ValuesView(self._computed())
+
+    def _computed(self) -> Values:
+        """These values, but for those that cannot be computed."""
+        failed = keep_computable(self._runner)
+        if not failed:
+            return self
+        names, error = list(failed), next(iter(failed.values()))
+        shown = ", ".join(map(repr, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
+        message = f"{len(names)} of {len(self)} values cannot be computed: {shown}: {error}"
+        warnings.warn(message, OnnxlabWarning, stacklevel=3)
+        return Values(self._runner, failed)
 
     def __contains__(self, name: object) -> bool:
         name = by_name(self._runner.graph, name)
         return isinstance(name, str) and self._runner.on_demand.can_tell(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._runner.on_demand.known_names())
+        return iter([name for name in self._runner.on_demand.known_names() if name not in self._left_out])
 
     def __len__(self) -> int:
-        return len(self._runner.on_demand.known_names())
+        return sum(1 for _ in self)
 
 
 class Subgraph(Spelled, metaclass=ShortHelp):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from onnx import parser
 
 import onnxlab
-from onnxlab.notebook.panels.overlay import MEASURES
+from onnxlab.notebook.panels.overlay import MEASURES, measured
 from tests.notebook.conftest import Page
 
 
@@ -45,6 +46,17 @@ def test_the_range_is_computed_of_a_run_in_a_cell_and_after_an_edit(page: Page, 
         assert numbers.keys() == {*model.graph.nodes}
         expected = model.run(feeds, [conv.outputs[0].name], exact=True)[conv.outputs[0].name]
         assert numbers[conv.id] == pytest.approx(np.abs(expected).max(), rel=1e-4)
+
+
+def test_the_range_does_without_what_a_failing_node_makes() -> None:
+    """Seen: a node whose results no output needs kept the numbers of all others from being shown."""
+    failing = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[2] x, int64[1] s) => (float[2] y) { y = Neg (x) w = Reshape (x, s) z = Abs (w) }""")
+    opened = onnxlab.load(failing)
+    opened.run({"x": np.array([1, -3], np.float32), "s": np.array([5])})
+    overlay = measured(opened, "range", {})
+    assert overlay.title == "largest magnitude (2 failed)"
+    assert dict(overlay.numbers) == {opened.nodes[0].id: 3}
 
 
 def test_a_view_takes_numbers_by_name_handle_and_id(model: onnxlab.Model) -> None:

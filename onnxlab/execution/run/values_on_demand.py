@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from weakref import proxy
 
-from onnxlab.errors import FeedError, LimitError, NotComputedError
+from onnxlab.errors import FeedError, NotComputedError, RunError
 from onnxlab.execution.base.array_memory import freeze
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.value_store import StoreState, ValueStore
@@ -158,7 +158,7 @@ class ValuesOnDemand:
         try:
             with Loading(call.limits):
                 arrays = call(all_values.program, fed)
-        except LimitError:
+        except RunError:  # no room; or a node fails whose results may not be asked for
             return False
         self._store.keep(run, *all_values.divided(fed, arrays))
         return True

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from onnxlab.analysis.computable_values import keep_computable
 from onnxlab.analysis.profile import profile
 from onnxlab.analysis.statistics import Statistics, statistics
 from onnxlab.graph.protos import glow_dialect
@@ -84,11 +85,14 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Lim
 
 
 def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    """The largest magnitude among each node's results in the last run; results that were not kept are computed."""
+    """The largest magnitude among each node's results in the last run; results that were not kept are computed.
+
+    The title says how many cannot be computed since a node fails.
+    """
     store = model.runner.store
     if not store.in_use:
         raise ProtocolError("nothing", "The model was not run yet, so no inputs are known.", "Run it once.")
-    model.runner.on_demand.keep_all(limits)
+    failed = keep_computable(model.runner, limits)
     state, numbers = store.current(), dict[int, float]()
     for ident, array in state.arrays.items():
         record = model.graph.values.get(ident)
@@ -99,7 +103,7 @@ def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits |
         if ends:
             maker = record.producer[0]
             numbers[maker] = max(numbers.get(maker, 0.0), *ends)
-    return Overlay("largest magnitude", "", numbers)
+    return Overlay(f"largest magnitude ({len(failed)} failed)" if failed else "largest magnitude", "", numbers)
 
 
 def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:

@@ -1,0 +1,39 @@
+"""All values of a run in which a node fails that no output needs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onnxlab
+from onnxlab.analysis.computable_values import keep_computable
+from onnxlab.errors import LimitError, OnnxlabWarning, RunError
+from onnxlab.limits import Limits
+from tests.execution.support.models import model
+
+FAILING = """g (float[2] x, int64[1] s) => (float[2] y) { y = Relu (x)
+    w = Reshape (x, s) z = Neg (w) q = Exp (x) r = Add (q, z) h = RandomNormalLike (q) k = Add (h, q) }"""
+
+
+@pytest.mark.parametrize("keep", [True, "border"])
+def test_all_values_are_had_but_those_behind_a_node_that_fails(keep: Any) -> None:
+    """Seen: `items` raised where one node failed that no output needs, and gave nothing."""
+    opened = onnxlab.load(model(FAILING))
+    opened.runner.run({"x": np.ones(2, np.float32), "s": np.array([5])}, keep=keep)
+    with pytest.warns(OnnxlabWarning, match=r"^3 of 9 values cannot be computed: 'w', 'z', 'r': .*Reshape") as warned:
+        items = dict(opened.values.items())
+    assert warned[0].filename == __file__
+    assert items.keys() == set("xsyqhk")
+    np.testing.assert_allclose(items["q"], np.exp(items["x"]), rtol=1e-6)
+    np.testing.assert_array_equal(items["k"], items["h"] + items["q"])
+    with pytest.warns(OnnxlabWarning):
+        assert len(opened.values.values()) == 6
+    with pytest.raises(RunError, match="Reshape"):
+        opened.values["r"]
+
+
+def test_a_limit_ends_all_values() -> None:
+    opened = onnxlab.load(model(FAILING))
+    opened.runner.run({"x": np.ones(2, np.float32), "s": np.array([5])}, keep="border")
+    with pytest.raises(LimitError):
+        keep_computable(opened.runner, Limits(deadline=0.0))
