@@ -6,7 +6,7 @@ from typing import Final
 
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.constants import is_constant
+from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.protos import tensors
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes import (
@@ -109,7 +109,11 @@ def count_bytes(graph: ModelGraph) -> int:
     for value in graph.values.values():
         tensor = value.tensor
         if tensor is None and value.producers and is_constant(node := graph.nodes[value.producers[0][0]]):
-            tensor = next((attribute.t for attribute in node.proto.attribute if attribute.HasField("t")), None)
+            for attribute in node.proto.attribute:
+                if (numbers := numbers_of(attribute)) is not None:
+                    total += numbers.nbytes
+                elif attribute.HasField("t"):
+                    tensor = attribute.t
         try:
             total += 0 if tensor is None else tensors.nbytes(tensor)
         except LoadError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from math import prod
+from typing import Final
 
 import onnx
 
@@ -19,12 +20,16 @@ NAMES = (NAME,)
 SMALL = 1 << 14
 """Bytes up to which a result is stored, however small the constants are that it is computed from."""
 
+LARGE: Final = 1024
+"""Elements of the smallest weight for which a node is worth it that stores it in fewer bits."""
+
 
 def run(rewriting: Rewriting) -> None:
     """Store the results of nodes that read constants alone, where others read them.
 
     A result may take as many bytes as the constants that it is computed from, or be small; all results together may
-    take `Rewriting.budget` bytes more. Random nodes are not folded, nor nodes that make floats of quantized weights.
+    take `Rewriting.budget` bytes more. Random nodes are not folded, nor nodes that make floats of weights stored in
+    fewer bits.
     """
     folded = _foldable(rewriting)
     border = [node for node in folded.values() if _is_read_outside(rewriting, node, folded)]
@@ -46,6 +51,8 @@ def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
         traits = find_traits(node.domain, node.op_type)
         if node.bodies or traits.random or traits.category in ("quantization", "custom") or not any(node.outputs):
             continue
+        if _widens(rewriting, node):
+            continue
         if is_constant(node):
             constant.update(vid for vid in node.outputs if vid)
             continue
@@ -54,6 +61,15 @@ def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
             foldable[node.id] = node
             constant.update(vid for vid in node.outputs if vid)
     return foldable
+
+
+def _widens(rewriting: Rewriting, node: NodeRecord) -> bool:
+    """Whether a node makes a large weight that is stored in half precision wider, which was done to keep it small."""
+    if node.op_type != "Cast" or node.domain or not node.inputs:
+        return False
+    stored = rewriting.stored(rewriting.graph.values.get(node.inputs[0]))
+    halves = (dtypes.FLOAT16, dtypes.BFLOAT16)
+    return isinstance(stored, onnx.TensorProto) and stored.data_type in halves and prod(stored.dims) >= LARGE
 
 
 def _read(rewriting: Rewriting, node: NodeRecord) -> list[int]:

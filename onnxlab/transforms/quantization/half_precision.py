@@ -15,7 +15,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.operator_schema import FormalParameter, Schema
 from onnxlab.ops import find_traits
 from onnxlab.shapes import TensorFact
-from onnxlab.transforms.quantization.stored_weights import unfit
+from onnxlab.transforms.quantization.stored_weights import take_from_inputs, unfit
 from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.rewriting import Rewriting
 
@@ -150,11 +150,8 @@ class _Conversion:
             return f"{value.name} cannot be read: {error}"
         if array is None:
             return ""
-        if why := unfit(array, self._type):
-            return f"{value.name}: {why}"
-        if array.size == 1 and array.any() and not array.astype(dtypes.to_numpy(self._type)).any():
-            return f"{value.name} is {float(array.reshape(())):.3g}, which is 0 in {dtypes.name(self._type)}"
-        return ""
+        why = unfit(array, self._type)
+        return f"{value.name}: {why}" if why else ""
 
     def _is_quantized(self, vid: int) -> bool:
         producers = self._graph.values[vid].producers
@@ -177,8 +174,7 @@ class _Conversion:
                     yield vid
 
     def _is_stored(self, vid: int) -> bool:
-        value = self._graph.values[vid]
-        return not value.is_input and isinstance(self._rewriting.stored(value), onnx.TensorProto)
+        return isinstance(self._rewriting.stored(self._graph.values[vid]), onnx.TensorProto)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -210,6 +206,7 @@ class _Conversion:
         half, scope = array.astype(dtypes.to_numpy(self._type)), self._graph.scopes[value.scope]
         self._names[value.id] = value.name
         if maker is None:
+            take_from_inputs(self._graph, scope, value)
             set_initializer(self._graph, value, half)
         else:
             self._rewriting.remove(maker)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper
@@ -11,13 +12,13 @@ from onnx import helper
 from onnxlab import dtypes
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.changes import InsertNode, RemoveFormal, SetInitializer
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
+from onnxlab.ops import find_traits
+from onnxlab.transforms.passes.constant_folding import LARGE
 from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.rewriting import Array, Rewriting
-
-LEAST: Final = 1024
-"""Elements of the smallest tensor for which another node is worth it."""
 
 _LARGEST: Final = 127  # of int8 without -128, so that both signs have the same numbers
 _MOST_SCALES: Final = 32  # elements for each scale, at least
@@ -44,7 +45,7 @@ def _weights(rewriting: Rewriting, scope: Scope) -> Iterator[tuple[ValueRecord, 
         tensor = value.initializer if value.is_input else rewriting.stored(value)
         if not isinstance(tensor, onnx.TensorProto) or tensor.data_type != dtypes.FLOAT:
             continue
-        if value.uses and math.prod(tensor.dims) >= LEAST:
+        if value.uses and math.prod(tensor.dims) >= LARGE:
             yield value, tensor
 
 
@@ -65,6 +66,8 @@ def _store(
         return f"it is a constant of the function {graph.root(scope).name}; inline it first"
     if value.formal_outputs:
         return "it is an output of its graph"
+    if why := _role(graph, value):
+        return why
     if value.is_input and not rewriting.inputs_are_weights:
         return "it is the default of an input; take the input away first (input_to_initializer)"
     try:
@@ -79,23 +82,43 @@ def _store(
     return ""
 
 
+def _role(graph: ModelGraph, value: ValueRecord) -> str:
+    """The reason why what reads a weight needs it as it is, "" where nothing does."""
+    readers = [graph.nodes[reader] for reader, _ in value.uses]
+    bound = (entry.key for info in graph.proto.training_info for entry in info.update_binding)
+    if value.name in bound or any(graph.scopes[reader.scope].kind == "training" for reader in readers):
+        return "training reads or updates it in float32"
+    if any(find_traits(reader.domain, reader.op_type).category == "quantization" for reader in readers):
+        return "it is quantized by a node already; store the result of that: model.fold()"
+    return ""
+
+
 def _effect(array: Array, parts: list[Array], axis: int) -> str:
     """The sizes of an array before and now, and its error, in words."""
     nbytes, scales = sum(part.nbytes for part in parts), ""
     if len(parts) > 1:
         scales = f" and {parts[1].size:,} scales along axis {axis}"
     sizes = f"{array.nbytes:,} bytes become {nbytes:,}"
-    return f"{sizes}: {parts[0].dtype}{scales}, off by {_off(array, parts, axis):.2g} %"
+    off = _off(array, parts, axis)
+    return f"{sizes}: {parts[0].dtype}{scales}{f', off by {off:.2g} %' if math.isfinite(off) else ''}"
 
 
 def unfit(array: Array, elem_type: int) -> str:
     """The reason why an array of float32 cannot be stored in a type, "" where it can."""
     least, largest = float(array.min(initial=0.0)), float(array.max(initial=0.0))
     if not math.isfinite(least) or not math.isfinite(largest):
-        return "" if elem_type != dtypes.INT8 else "it has NaN or infinities, which int8 does not"
-    beyond = least if -least > largest else largest
-    if elem_type == dtypes.FLOAT16 and abs(beyond) > float(np.finfo(np.float16).max):
-        return f"it reaches {beyond:.3g}, and float16 ends at 65504"
+        if elem_type == dtypes.INT8:
+            return "it has NaN or infinities, which int8 does not"
+        finite = array[np.isfinite(array)]
+        least, largest = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    peak = least if -least > largest else largest
+    if elem_type == dtypes.INT8:
+        return ""  # scales take any range
+    limits = ml_dtypes.finfo(dtypes.to_numpy(elem_type))  # type: ignore[no-untyped-call]
+    if abs(peak) > float(limits.max):
+        return f"it reaches {peak:.3g}, and {dtypes.name(elem_type)} ends at {float(limits.max):.5g}"
+    if peak and not np.float32(peak).astype(limits.dtype):
+        return f"it reaches {peak:.3g}, which is 0 in {dtypes.name(elem_type)}"
     return ""
 
 
@@ -112,18 +135,21 @@ def _int8(array: Array) -> tuple[list[Array], dict[str, Any]]:
         if dim * _MOST_SCALES <= array.size
     }
     axis = min(peaks, key=lambda number: float(np.mean(np.square(peaks[number], dtype=np.float64))))
-    scales = np.maximum(peaks[axis] / np.float32(_LARGEST), np.finfo(np.float32).tiny)
-    return [np.rint(array / scales).astype(np.int8), scales.reshape(-1)], {"axis": axis}
+    most = np.nextafter(np.finfo(np.float32).max / np.float32(_LARGEST), np.float32(0))  # its product is finite
+    scales = np.clip(peaks[axis] / np.float32(_LARGEST), np.finfo(np.float32).tiny, most)
+    zeros = np.zeros(scales.size, np.int8)  # may be left out by ONNX; onnxruntime's x64quantprecision fails without
+    return [np.rint(array / scales).astype(np.int8), scales.reshape(-1), zeros], {"axis": axis}
 
 
 def _off(array: Array, parts: list[Array], axis: int) -> float:
-    """The error of the stored elements as percent of the elements, both as the root of the mean square."""
+    """The error of the stored elements as percent of them, both as the root of the mean square; NaN for some."""
     back = parts[0].astype(np.float32)
     if len(parts) > 1:
         back *= parts[1].reshape([-1 if number == axis else 1 for number in range(array.ndim)])
-    back -= array
-    size = float(np.linalg.norm(array))
-    return 100 * float(np.linalg.norm(back)) / size if size else 0.0
+    with np.errstate(all="ignore"):  # NaN, infinities, and squares of large numbers
+        back -= array
+        size = float(np.linalg.norm(array))
+        return 100 * float(np.linalg.norm(back)) / size if size else 0.0
 
 
 def _put(
@@ -134,12 +160,19 @@ def _put(
     if maker is not None:
         rewriting.remove(maker)
     else:
-        if value.is_input:  # before IR version 4, when every weight had to be one
-            graph.apply(RemoveFormal(scope.id, "input", scope.inputs.index(value.id)))
+        take_from_inputs(graph, scope, value)
         graph.apply(SetInitializer(scope.id, name, None))
-    op_type, suffixes = ("Cast", ("half",)) if len(parts) == 1 else ("DequantizeLinear", ("int8", "scale"))
+    op_type, suffixes = "Cast", ["half"]
+    if len(parts) > 1:
+        op_type, suffixes = "DequantizeLinear", ["int8", "scale", "zero_point"]
     names = [rewriting.fresh(f"{name}_{suffix}") for suffix in suffixes]
     for part, array in zip(names, parts, strict=True):
         rewriting.store(part, array, scope)
     node = helper.make_node(op_type, names, [name], f"{name}/{op_type}", **attributes)
     graph.apply(InsertNode(scope.id, 0, node))
+
+
+def take_from_inputs(graph: ModelGraph, scope: Scope, value: ValueRecord) -> None:
+    """Take a weight from the inputs of its graph, where all had to be before IR version 4."""
+    if value.is_input:
+        graph.apply(RemoveFormal(scope.id, "input", scope.inputs.index(value.id)))
