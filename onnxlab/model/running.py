@@ -372,7 +372,7 @@ class Subgraph(Spelled, metaclass=ShortHelp):
         """Run just these nodes and return everything that they make.
 
         An input from outside of the selection comes from `feeds`, else is computed from the inputs of the model's last
-        run, else is made up by its dtype and shape (floats are N(0, 1)), reproducibly by `seed` (0).
+        run. Where nothing was run it is made up, by its dtype and shape (floats are N(0, 1)), reproducibly by `seed`.
 
         Args:
             feeds: arrays by value name.

@@ -39,6 +39,7 @@ class StoreState:
         stale: values whose node was changed, or that depend on such values.
         held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
         has_run: whether the values are those of a run.
+        lost: why the inputs of the last run are not there, "" where they are, or nothing was run.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class StoreState:
     stale: frozenset[int] = frozenset()
     held: int = 0
     has_run: bool = False
+    lost: str = ""
 
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
@@ -70,7 +72,7 @@ class StoreState:
         return replace(
             self, arrays=arrays,
             fed=self.fed.union(fed) if all(map(is_, map(self.arrays.get, fed), fed.values())) else frozenset(fed),
-            stale=stale - (values.keys() | fed.keys()), held=held, has_run=True,
+            stale=stale - (values.keys() | fed.keys()), held=held, has_run=True, lost="",
         )  # fmt: skip
 
 
@@ -215,7 +217,7 @@ class ValueStore:
         arrays.update(known)
         return replace(
             state, arrays=arrays, fed=state.fed.union(fed) if fed.keys() <= equal else frozenset(fed),
-            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True,
+            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True, lost="",
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
@@ -232,8 +234,10 @@ class ValueStore:
     def _is_replaced(self, value: int, state: StoreState) -> bool:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
-        is_source = record is not None and record.producer is None
-        return is_source and (value not in state.fed or self._graph.values[value].initializer is not None)
+        return (
+            record is not None and record.producer is None
+            and (value not in state.fed or record.initializer is not None)
+        )  # fmt: skip
 
     def invalidate_all(self) -> None:
         """Mark every node as changed, because operators were registered or replaced."""
@@ -337,10 +341,10 @@ class ValueStore:
             return self._state is new
 
     def clear(self) -> None:
-        """Forget every value."""
+        """Forget every value, after a run whose inputs are too large to be kept."""
         with self._lock:
             self._noted = self._recent = None
-            self._state = StoreState()
+            self._state = StoreState(lost="the inputs of the last run took too much memory to be kept")
             self._marks = Marks()
 
 

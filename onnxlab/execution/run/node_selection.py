@@ -29,8 +29,8 @@ class NodeSelection:
 
     def stale(self, state: StoreState, fed: Mapping[str, Any]) -> list[str]:
         """The outer values that are read, not fed, and not up to date in the store."""
-        ids = self.compiler.ids
-        return [name for name in self.border if name not in fed and not state.fresh(ids.get(name, 0))]
+        return [name for name in self.border
+                if not (name in fed or state.fresh(self.compiler.ids.get(name, 0)))]  # fmt: skip
 
     def known(self, state: StoreState, pins: Mapping[int, Any], fed: Mapping[str, Any]) -> dict[str, Any]:
         """The outer values that are read, not fed, and pinned or known."""
@@ -41,19 +41,23 @@ class NodeSelection:
             if value in pins or state.fresh(value)
         }
 
-    def make_up(self, graph: ModelGraph, arrays: dict[str, Any], seed: int, limits: Limits) -> None:
+    def make_up(self, graph: ModelGraph, arrays: dict[str, Any], seed: int, limits: Limits, lost: str) -> None:
         """Add arrays, made up from facts, for the other values that are read.
 
+        Args:
+            lost: why values of the last run are not there, "" before any run.
+
         Raises:
-            FeedError: a value that is read is neither an input nor made by a node.
+            FeedError: a value that is read is neither an input nor made by a node, or was lost.
         """
         missing = [name for name in self.border if name not in arrays]
         for name in missing:
             record = graph.values.get(self.compiler.ids.get(name, 0))
             if record is None or not (record.producers or record.is_input):
                 raise FeedError(f"{name!r} is read and nothing makes it; feed it, or mend the graph")
-        main = self.compiler.main
-        make_up(main.scope.nodes, main.fact, missing, arrays, seed, None, limits)
+            if lost:
+                raise FeedError(f"{lost}: feed {name!r}, which the selection reads")
+        make_up(self.compiler.main.scope.nodes, self.compiler.main.fact, missing, arrays, seed, None, limits)
 
 
 def select(compiler: Compiler, nodes: set[int], fed: Mapping[str, Any]) -> NodeSelection:

@@ -354,7 +354,7 @@ class Runner:
             if stale := selection.stale(state, arrays):
                 arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
         arrays |= self._requests.checked(compiler, selection.known(state, self.store.pins, arrays))
-        selection.make_up(self.graph, arrays, seed or 0, call.limits)
+        selection.make_up(self.graph, arrays, seed or 0, call.limits, state.lost)
         with Loading(call.limits):
             program = self.programs.program(compiler, arrays, names)
         return owned(call(program, list(arrays.values())), names, (*arrays.values(),))

@@ -62,7 +62,7 @@ class ValuesOnDemand:
             if array is not None:
                 return array
         elif state is not None and not state.has_run:
-            raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
+            raise NotComputedError(f"{name!r} has not been computed: {state.lost or 'the model has not been run yet'}")
         try:
             (array,) = self._runner.run(None, [name], limits=limits).values()
         except FeedError as error:

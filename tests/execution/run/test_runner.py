@@ -131,6 +131,16 @@ def test_random_operators_follow_the_seed():
     assert first == again != other
 
 
+def test_a_selection_after_a_run_whose_inputs_are_not_kept_has_to_be_fed():
+    run = runner(CHAIN, keep_bytes=X.nbytes - 1)
+    run.run({"x": X}, keep="border")
+    with pytest.raises(FeedError, match="the inputs of the last run took too much memory to be kept: feed 'b'"):
+        run.run_nodes([node(run, "c")])
+    np.testing.assert_array_equal(run.run_nodes([node(run, "c")], {"b": X})["c"], -X)
+    run.run({"x": X[:1]}, keep="border")
+    np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.maximum(X[:1], 0) + X[:1]))
+
+
 def test_a_selection_uses_fresh_values_and_makes_up_the_rest():
     run = runner(CHAIN)
     made_up = run.run_nodes([node(run, "c")])
