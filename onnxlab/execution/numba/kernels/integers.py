@@ -3,10 +3,12 @@
 A record of `integers`:
 
     a, b, y          contiguous; `b` is 0 where there is one operand
+    c, c_step        what is chosen where `a` is 0, of the kind of `b`
     a_step, b_step   elements from one to the next: 1, or 0 of a single one
     a_kind, b_kind, y_kind   of KINDS
     operation        of OPERATIONS
     count, unit      elements, and those that one unit takes
+    fault            address of a word that a division by 0 sets
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from onnxlab.execution.numba.kernels.simd.memory import (
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 
 _INT64, _INT32, _BOOL, _FLOAT = range(4)
+_DIVIDE, _CHOOSE = 9, 10
 
 
 @helper
@@ -67,6 +70,15 @@ def _compared(operation, a, b):
 
 
 @helper
+def _quotient(a, b):
+    """Rounded towards 0; of the least number by -1, which processors refuse to divide, itself."""
+    if b == -1:
+        return 0 - a
+    quotient = a // b
+    return quotient + 1 if quotient * b != a and (a < 0) != (b < 0) else quotient
+
+
+@helper
 def _result(operation, a, b):
     if operation == 0:
         return a
@@ -76,6 +88,8 @@ def _result(operation, a, b):
         return a - b
     if operation == 3:
         return a * b
+    if operation == _DIVIDE:
+        return _quotient(a, b)
     return np.int64(1) if _compared(operation, a, b) else np.int64(0)
 
 
@@ -90,4 +104,10 @@ def integers(record: Any, unit: Any, scratch: Any) -> None:
         if operation == 0 and a_kind == _FLOAT and y_kind == _BOOL:
             put_u8(y + i, 1 if get_f32(a + i * 4) != np.float32(0.0) else 0)
             continue
-        _put(y, y_kind, i, _result(operation, _get(a, a_kind, i * word(record, 5)), right))
+        left = _get(a, a_kind, i * word(record, 5))
+        if operation == _CHOOSE:
+            _put(y, y_kind, i, right if left else _get(word(record, 13), b_kind, i * word(record, 14)))
+        elif operation == _DIVIDE and right == 0:
+            put_i64(word(record, 15), 1)
+        else:
+            _put(y, y_kind, i, _result(operation, left, right))

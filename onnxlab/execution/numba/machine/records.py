@@ -112,6 +112,7 @@ _ORDER = (
 )  # fmt: skip
 _INTEGERS = (
     "kernel", "units", "a", "b", "y", "a_step", "b_step", "a_kind", "b_kind", "y_kind", "operation", "count", "unit",
+    "c", "c_step", "fault",
 )  # fmt: skip
 _RESAMPLE = (
     "kernel", "units", "source", "target", "outer", "count", "source_outer", "target_outer", "target_step", "taps",

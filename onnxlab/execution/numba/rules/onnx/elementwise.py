@@ -130,9 +130,12 @@ def is_nan(binder: Binder, node: NodeView) -> None:
     binder.combine(node.outputs[0], "isnan", [binder.operand(node.inputs[0])], truth=True)
 
 
-@rule("Where", since=9, accept=bools)
+@rule("Where", since=9, accept=or_integers(bools), reads=(1, 2))
 def where(binder: Binder, node: NodeView) -> None:
     """Lower Where, except between Booleans."""
+    if is_integer(binder, node.inputs[1]):
+        lower_integers(binder, node)
+        return
     condition, x, y = (binder.operand(name) for name in node.inputs)
     if any(_is_truth(operand) for operand in (x, y)):
         raise UnbindableError("a choice between booleans")

@@ -10,7 +10,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
-from onnxlab.execution.numba.plan.builder import Word
+from onnxlab.execution.numba.plan.builder import FAULT, Word
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.registry import Accept, StaticFacts, dtype_reason
@@ -22,9 +22,12 @@ _INTEGERS = KINDS[:2]
 _OPERATIONS = {
     name: number
     for number, name in enumerate(
-        ("Cast", "Add", "Sub", "Mul", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+        ("Cast", "Add", "Sub", "Mul", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Div", "Where")
     )
 }
+_COMPARING = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+_OF_MATRICES = ("Div", "Where")
+"""Taken on two axes and more: numbers in a row may say a shape, which has to be known when a plan is made."""
 _CAST_TO = (dtypes.INT64, dtypes.INT32, dtypes.BOOL, dtypes.FLOAT)
 _MOST = 1 << 14
 """Elements up to which one by one is as quick as NumPy."""
@@ -37,8 +40,11 @@ def or_integers(accept: Accept) -> Accept:
         reason = accept(node, view)
         if not reason or node.op_type not in _OPERATIONS or _is_large(node.outputs[0], view):
             return reason
-        kinds = [kind for kind in _INTEGERS if not any(_other(name, view, kind) for name in node.inputs)]
-        return "" if len(kinds) == 1 else reason
+        if node.op_type in _OF_MATRICES and (view.fact(node.outputs[0]).rank or 0) < 2:
+            return reason
+        *condition, a, b = node.inputs
+        kinds = [kind for kind in _INTEGERS if not any(_other(name, view, kind) for name in (a, b))]
+        return "" if len(kinds) == 1 and not any(_other(name, view, KINDS[2]) for name in condition) else reason
 
     return either
 
@@ -87,29 +93,30 @@ def is_integer(binder: Binder, name: str) -> bool:
 
 
 def lower_integers(binder: Binder, node: NodeView) -> None:
-    """Lower an operator on two integers."""
+    """Lower an operator on two integers, or a choice between them."""
     views = [binder.view(name) for name in node.inputs]
     shape = np.broadcast_shapes(*(view.shape for view in views))
-    arithmetic = node.op_type in ("Add", "Sub", "Mul")
-    emit_integers(binder, node, views, shape, views[0].dtype if arithmetic else KINDS[2])
+    emit_integers(binder, node, views, shape, KINDS[2] if node.op_type in _COMPARING else views[-1].dtype)
 
 
 def emit_integers(
     binder: Binder, node: NodeView, views: Sequence[View], shape: Sequence[int], dtype: np.dtype[np.generic]
 ) -> None:
-    """Compute a node of one or two operands, and name its result."""
+    """Compute a node of one to three operands, and name its result."""
     target = binder.allocate(node.outputs[0], shape, dtype)
     if target.size > _MOST:
         raise UnbindableError(f"{target.size} integers")
     words: dict[str, Word] = {
         "y": target.where, "y_kind": KINDS.index(dtype), "operation": _OPERATIONS[node.op_type], "count": target.size,
-        "unit": max(1, target.size),
+        "unit": max(1, target.size), "fault": FAULT.where if node.op_type == "Div" else 0,
     }  # fmt: skip
-    read = []
-    for name, view in zip("ab", views, strict=False):
+    fault = [FAULT] if node.op_type == "Div" else []
+    read = [*fault]
+    for name, view in zip("abc", views, strict=False):
         single = view.size == 1
         operand = view if single else contiguous(binder.builder, view.broadcast(shape))
-        words |= {name: operand.where, f"{name}_step": int(not single), f"{name}_kind": KINDS.index(view.dtype)}
+        words |= {name: operand.where, f"{name}_step": int(not single)}
+        words |= {f"{name}_kind": KINDS.index(view.dtype)} if name != "c" else {}
         read.append(operand)
-    binder.builder.emit("integers", 1, words, read, [target], work=target.size * 2.0)
+    binder.builder.emit("integers", 1, words, read, [target, *fault], work=target.size * 2.0)
     binder.put(node.outputs[0], target)
