@@ -44,13 +44,14 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
         LoadError: there is no such file, or the file is no model; the message says what it is instead.
     """
     if isinstance(source, onnx.ModelProto):
+        _refuse_inputs(inputs, "a ModelProto")
         return source, Source(strings=foreign.replace(source))
     if trust and (converted := _converted(source, inputs)) is not None:
-        source = converted
+        source, inputs = converted, ()
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
         content = Content.of(data)
-        form, opened = _opened(content)
+        form, opened = _opened(content, inputs)
         strings = _stand_ins(opened.model, content, form)
         return opened.model, Source(
             data=data,
@@ -63,7 +64,7 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
         )
     path = _path(source)
     with _contents(path) as (content, stamp):
-        form, opened = _opened(content)
+        form, opened = _opened(content, inputs)
         model, strings = opened.model, _stand_ins(opened.model, content, form)
         lean = content.size <= _LEAN * len(model.graph.node)
         digest = hashlib.sha256(content.data).hexdigest() if lean else None
@@ -113,14 +114,22 @@ def decode(data: bytes, path: Path | None) -> onnx.ModelProto:
     return _opened(Content.of(data, path))[1].model
 
 
-def _opened(content: Content) -> tuple[Format, OpenedFile]:
+def _opened(content: Content, inputs: Sequence[Any] = ()) -> tuple[Format, OpenedFile]:
     form = registry.by_content(content) or registry.by_suffix(content.path)
     if form is None or form.read is None:
         raise LoadError(f"cannot load {content.label}: {identify.describe(content.head)}")
     try:
-        return form, form.read(content)
+        opened = form.read(content)
+        _refuse_inputs(inputs, form.title)
     except LoadError as error:
         raise LoadError(f"cannot load {content.label}: {error}") from error
+    return form, opened
+
+
+def _refuse_inputs(inputs: Sequence[Any], what: str) -> None:
+    """Raise LoadError for types of inputs that nothing asks for."""
+    if inputs:
+        raise LoadError(f"inputs= (--input) gives types that a TorchScript file lacks, and this is {what}: leave it out")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from onnxlab.argument_types import expect
+from onnxlab.argument_types import expect, listed
 from onnxlab.errors import JournalWarning
 from onnxlab.execution.base.node_models import as_model
 from onnxlab.formats import onnx as onnx_format
@@ -49,16 +49,20 @@ def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequ
         Model: to look at, edit, run and save.
 
     Raises:
-        LoadError: the file is missing, or is no model; the message says what it is instead.
+        LoadError: the file is missing, or is no model; the message says what it is instead. Or types of inputs are
+            given for a file that has them.
 
     Examples:
         >>> onnxlab.load()
         <Model 'digits': 24 nodes, version 0>
     """
+    expect(trust, bool, "trust", "True or False")
+    expected = "a list of types, as ['float32[N,3,224,224]'], or arrays"
+    types = [inputs] if isinstance(inputs, str) or hasattr(inputs, "dtype") else listed(inputs, "inputs", expected)
     if source is None:
         source = EXAMPLE.read_bytes()  # bytes, so that `save` does not overwrite it
     with nesting_refused(), told(source):
-        model = Model(*onnx_format.read(source, trust, inputs))
+        model = Model(*onnx_format.read(source, trust, types))
     if model.files.recoverable and model.files.recoverable[-1].urgent:
         warnings.warn(
             f"{model.name}: {model.files.recoverable[-1]} were never saved; model.files.recover() makes them again, "

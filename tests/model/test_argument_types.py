@@ -26,6 +26,8 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "threads": lambda model: model.run(threads="two"),
     "deadline": lambda model: onnxlab.Limits(deadline="a"),  # type: ignore[arg-type]
     "save": lambda model: onnxlab.save(3, "m.onnx"),  # type: ignore[arg-type]
+    "trust": lambda model: onnxlab.load(trust=3),  # type: ignore[arg-type]
+    "types of inputs": lambda model: onnxlab.load(inputs=3),  # type: ignore[arg-type]
     "serve": lambda model: onnxlab.serve(3),  # type: ignore[arg-type]
     "yes": lambda model: onnxlab.Limits(iterations=True),
     "progress": lambda model: model.run(model.sample_inputs(), progress=[1]),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from onnxlab.errors import LoadError
 from onnxlab.formats.base.format import Content, Format, OpenedFile
 from onnxlab.formats.pt2 import archive
 
@@ -14,7 +15,9 @@ def _read(content: Content) -> OpenedFile:
 def _convert(content: Content, inputs: Sequence[Any]) -> bytes:
     from onnxlab.formats.pt2.converting import converted
 
-    return converted(content, "pt2", ())  # an archive itself holds the types of its inputs
+    if inputs:
+        raise LoadError("a torch.export archive itself holds the types of its inputs: leave inputs= out")
+    return converted(content, "pt2", ())
 
 
 FORMAT = Format(

@@ -26,6 +26,7 @@ import json, os, sys
 __version__ = "0"
 float32 = int64 = type("dtype", (), {"is_floating_point": False})
 def ones(dims, dtype): return dims
+def from_numpy(array): return array
 def manual_seed(number): pass
 class Argument:
     def __init__(self, name, type): self.name, self.type = name, type
@@ -131,6 +132,28 @@ def test_what_goes_wrong_in_torch_is_said(fake: Path, monkeypatch: pytest.Monkey
 )
 def test_inputs_that_say_nothing_are_refused(fake: Path, inputs: list[object], words: str) -> None:
     with pytest.raises(LoadError, match=words):
+        onnxlab.load(script(), trust=True, inputs=inputs)
+
+
+def test_inputs_that_nothing_asks_for_are_refused(tmp_path: Path) -> None:
+    """Seen: `inputs` was ignored without a word for all files but TorchScript."""
+    path = onnxlab.load().save(tmp_path / "m.onnx")
+    for source, trust, words in (
+        (path, False, r"m\.onnx: inputs= \(--input\) gives types that a TorchScript file lacks, and this is ONNX: leave it out"),
+        (path.read_bytes(), True, "and this is ONNX"),
+        (onnxlab.load().proto, True, "and this is a ModelProto"),
+        (None, False, "and this is ONNX"),
+        (part("module"), False, r"and this is a torch\.export archive"),
+        (part("module"), True, "a torch.export archive itself holds the types of its inputs"),
+        (script(), False, "it is TorchScript, and loading it runs code"),
+    ):
+        with pytest.raises(LoadError, match=words):
+            onnxlab.load(source, trust=trust, inputs=["float32[3]"])
+    assert cli.main(["convert", str(path), str(tmp_path / "n.onnx"), "--input", "float32[3]"]) == 3
+
+
+def test_an_input_alone_need_not_be_in_a_list(fake: Path) -> None:
+    for inputs in ("float32[3]", np.zeros(3, np.float32)):
         onnxlab.load(script(), trust=True, inputs=inputs)
 
 
