@@ -126,10 +126,10 @@ def _opened(content: Content, inputs: Sequence[Any] = ()) -> tuple[Format, Opene
     return form, opened
 
 
-def _refuse_inputs(inputs: Sequence[Any], what: str) -> None:
+def _refuse_inputs(inputs: Sequence[Any], kind: str) -> None:
     """Raise LoadError for types of inputs that nothing asks for."""
     if inputs:
-        raise LoadError(f"inputs= (--input) gives types that a TorchScript file lacks, and this is {what}: leave it out")
+        raise LoadError(f"inputs= (--input) gives a TorchScript file types that it lacks, this is {kind}: leave it out")
 
 
 @contextlib.contextmanager
