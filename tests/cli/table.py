@@ -45,6 +45,7 @@ TABLE = {
     "statistics": Row(("{model}", "{samples}"), broken=4),
     "evaluate": Row(("{model}", "{same}", "{samples}"), broken=4, schema="evaluation/1"),
     "extract": Row(("{model}", "--outputs", "{output}"), output=("-o", ".onnx")),
+    "insert": Row(("{model}", "{same}"), output=("-o", ".onnx")),
     "edit": Row(("{model}", "--opset", "21"), output=("-o", ".onnx")),
     "convert": Row(("{model}", "--format", "onnx"), output=("", ".onnx")),
     "simplify": Row(schema="receipt/3", output=("-o", ".onnx")),

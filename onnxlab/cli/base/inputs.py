@@ -39,12 +39,17 @@ def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
 
 def open_two(options: argparse.Namespace) -> "tuple[Model | Path, Model | Path]":
     """Two models, of which one may come from standard input; a folder stays a path."""
-    if options.a == options.b == STDOUT:
-        raise UsageError("standard input holds one model: only one of the two can be -")
+    refuse_two_pipes(options.a, options.b)
     first, second = (
         Path(path) if Path(path).is_dir() else open_model(options, path) for path in (options.a, options.b)
     )
     return first, second
+
+
+def refuse_two_pipes(first: str, second: str) -> None:
+    """Raise UsageError where two models would both come from standard input."""
+    if first == second == STDOUT:
+        raise UsageError("standard input holds one model: only one of the two can be -")
 
 
 def feeds_of(words: Sequence[str]) -> dict[str, Any]:

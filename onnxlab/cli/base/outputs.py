@@ -33,17 +33,30 @@ def check_model(path: str | None, inputs: Iterable[Path | None]) -> None:
         output.check_model(path, inputs)
 
 
-def save_model(model: "Model", path: str, inputs: Iterable[Path | None], form: str | None = None) -> None:
-    """Write a model to a file, or for "-" to standard output, in a format or that of the name."""
+def save_model(
+    model: "Model", path: str, inputs: Iterable[Path | None], form: str | None = None, external: bool | None = None
+) -> None:
+    """Write a model to a file, or for "-" to standard output, in a format or that of the name.
+
+    Args:
+        external: whether large weights go to a data file; None: they stay where they are.
+
+    Raises:
+        UsageError: a data file is wanted beside standard output.
+    """
     if path != STDOUT:
         check_model(path, inputs)
-        model.save(path, format=form)
+        model.save(path, format=form, external_data=external)
         return
+    if external:
+        raise UsageError("standard output has no data file beside it: name a file, or leave --external-data away")
     from onnxlab.formats import external_data_copies
 
     with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
         file = Path(folder) / "model"
-        inside = False if external_data_copies.mentioned(model.proto) else None  # a piped model has no files beside it
+        inside = (
+            False if external_data_copies.mentioned(model.proto) else external
+        )  # a piped model has no files beside it
         model.save(file, format=form or "onnx", external_data=inside)
         deliver(file.read_bytes())
 

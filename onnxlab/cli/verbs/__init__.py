@@ -7,8 +7,8 @@ Files:
     diff_compare         `onnxlab diff` and `compare`: what differs between two models, in their structure or in what
                          they compute.
     doctor               `onnxlab doctor` and `report`: whether all is well here, and what a report of a defect needs.
-    edit_extract         `onnxlab extract` and `edit`: a part of a model, and a model that is changed by options,
-                         statements or a script.
+    edit_extract         `onnxlab extract`, `insert` and `edit`: a part of a model, two models put together, and a
+                         model that is changed.
     explain              `onnxlab explain`: an error message of another tool, or why a value of a model has its shape.
     git                  `onnxlab git`: git shows models as lines, compares them by structure, and merges none by
                          guessing.

@@ -20,6 +20,11 @@ def add(verbs: Verbs) -> None:
     entries.trailing(convert, "output", words, "?")
     entries.output(convert, "the same file, as the other commands take it", dest="file")
     convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
+    places = convert.add_mutually_exclusive_group()
+    words = "put large weights into a data file beside the model, as models of 2 GB or more need"
+    places.add_argument("--external-data", action="store_true", default=None, help=words)
+    words = "take the weights of data files into the model's file"
+    places.add_argument("--embed-data", action="store_false", dest="external_data", default=None, help=words)
     words = "let torch convert a .pt2 or TorchScript file, which runs code that is in it"
     convert.add_argument("--trust", action="store_true", help=words)
     words = "type of an argument of a TorchScript file, such as 'float32[N,3,224,224]'; once for each"
@@ -46,7 +51,7 @@ def _convert(options: argparse.Namespace) -> int:
     if name and not report.refused:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SaveWarning)  # the report lists what this warning says in one line
-            save_model(model, name, [model.path], form.name)
+            save_model(model, name, [model.path], form.name, options.external_data)
     losses = [{name: getattr(loss, name) for name in ("what", "where", "why", "refused")} for loss in report]
     answer(options, lambda: {"format": form.name, "losses": losses}, lambda: str(report))
     return UNWRITABLE if report.refused else DONE

@@ -1,4 +1,7 @@
-"""`onnxlab extract` and `edit`: a part of a model, and a model that is changed by options, statements or a script."""
+"""`onnxlab extract`, `insert` and `edit`: a part of a model, two models put together, and a model that is changed.
+
+Changes are options, statements or a script. Without -o, `insert` and `edit` only say what would change.
+"""
 
 import argparse
 import contextlib
@@ -6,18 +9,21 @@ import copy
 import re
 import runpy
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.cli.base import entries
 from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE, UsageError, usage_errors
-from onnxlab.cli.base.inputs import names_of, open_model, whole
+from onnxlab.cli.base.inputs import names_of, open_model, refuse_two_pipes, whole
 from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.errors import EditError, OnnxlabError
 from onnxlab.printable import printable_lines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onnxlab.model import Model
 
 _DIM = re.compile(r"(?P<value>.+)\[(?P<axis>-?\d{1,20})\]=(?P<size>.+)", re.DOTALL)
@@ -31,6 +37,17 @@ def add(verbs: Verbs) -> None:
     words = "comma-separated values that become inputs of the part; other graph inputs that it needs come along"
     extract.add_argument("--inputs", metavar="NAMES", help=words)
     entries.output(extract, "file to write, or - for standard output; none: only say what the part would be")
+
+    words = "put another model into the model, as one step, and say what that changes"
+    insert = verbs.add("insert", _insert, words, ("model", "other"))
+    words = "an input of the other model, and the value of the first one that it reads; those left out become inputs"
+    insert.add_argument("--connect", action="append", default=[], metavar="INPUT=VALUE", help=words)
+    words = "a value of the first model, and the output of the other one that its readers read instead"
+    insert.add_argument("--feed", action="append", default=[], metavar="VALUE=OUTPUT", help=words)
+    insert.add_argument("--prefix", default="", metavar="TEXT", help="text before all names of the other model")
+    words = "comma-separated outputs of the other model that become outputs (all that feed nothing)"
+    insert.add_argument("--outputs", metavar="NAMES", help=words)
+    entries.output(insert, "file to write, or - for standard output; none: only say what would change")
 
     edit = verbs.add("edit", _edit, "change the model, as one step, and say what that changes")
     words = "a .py file that changes `model`, or has a function `replay(model)`, as the history writes it; it is run"
@@ -60,18 +77,44 @@ def _extract(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _insert(options: argparse.Namespace) -> int:
+    refuse_two_pipes(options.model, options.other)
+    other = open_model(options, options.other)
+    names = names_of(options.outputs)
+    connect = dict(_pair(word, "input=value") for word in options.connect)
+    feed: dict[Any, str] = dict(_pair(word, "value=output") for word in options.feed)
+
+    def insert(model: "Model") -> None:
+        model.insert(other, connect, options.prefix, True if names is None else names, feed)
+
+    return _changed(options, insert, other.path)
+
+
+def _pair(word: str, form: str) -> tuple[str, str]:
+    """The two names of an option."""
+    first, separator, second = word.partition("=")
+    if not (separator and first and second):
+        raise UsageError(f"{word!r} names no two: write {form}")
+    return first, second
+
+
 def _edit(options: argparse.Namespace) -> int:
+    return _changed(options, lambda model: _apply(options, model))
+
+
+def _changed(options: argparse.Namespace, change: Callable[["Model"], None], *read: "Path | None") -> int:
+    """Change the model, save it, and say what that changes; `read` are further files that stay as they are."""
     from onnxlab.model import diff
 
     model = open_model(options)
-    check_model(options.output, [model.path])
+    check_model(options.output, [model.path, *read])
     before = copy.copy(model)
-    with model.edit("edit"):
-        _apply(options, model)
+    with model.edit(options.verb):
+        change(model)
     difference = diff(before, model)
     problems = [str(problem) for problem in model.diagnostics if problem.severity == "error"]
     if options.output:
-        save_model(model, options.output, [model.path])
+        save_model(model, options.output, [model.path, *read])
     else:
         model.undo()  # so that no edit waits to be recovered
     answer(
@@ -87,9 +130,7 @@ def _apply(options: argparse.Namespace, model: "Model") -> None:
     for word in options.dim:
         _set_dim(model, word)
     for word in options.rename:
-        old, separator, new = word.partition("=")
-        if not (separator and old and new):
-            raise UsageError(f"{word!r} renames nothing: write old=new")
+        old, new = _pair(word, "old=new")
         model.value(old).name = new
     for name in options.remove:
         model.nodes[name].remove(bypass=True)

@@ -93,7 +93,8 @@ def insert_model(
 def _known(names: Iterable[str], known: Collection[str], side: str) -> None:
     for name in names:
         if name not in known:
-            raise EditError(f"the other model has no {side} {name!r}.{suggestion(name, known)}")
+            near = suggestion(name, known) or f" It has {', '.join(map(repr, list(known)[:5])) or 'none'}."
+            raise EditError(f"the other model has no {side} {name!r}.{near}")
 
 
 def _refuse_wires(
