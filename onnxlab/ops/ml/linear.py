@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -16,11 +16,26 @@ from onnxlab.ops.base.estimates import linear_flops
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.ml.features import DOMAIN, classes_of, features, labels, logistic, post_transform, row_count, winner
+from onnxlab.ops.ml.features import (
+    DOMAIN,
+    classes_of,
+    features,
+    labels,
+    logistic,
+    post_transform,
+    row_count,
+    rows_of,
+    winner,
+)
 from onnxlab.ops.ml.trees import classifier, regressor
 from onnxlab.shapes import Fact, TensorFact
 
 _transformed = post_transform  # an attribute has the function's name
+
+
+def _fitting(intercepts: Sequence[float] | None) -> Callable[[tuple[int, ...]], Array] | None:
+    """The intercepts for scores of a shape; None where there are none."""
+    return lru_cache(4)(partial(rows_of, np.asarray(intercepts, np.float32))) if intercepts else None
 
 
 @kernel("LinearRegressor", domain=DOMAIN, bound=True)
@@ -32,12 +47,12 @@ def linear_regressor(
 ) -> Callable[[Array], Array]:
     """[N, targets]: X · coefficientsᵀ + intercepts."""
     weights = np.asarray(coefficients, np.float32).reshape(targets, -1).T
-    offsets = np.asarray(intercepts, np.float32) if intercepts else None
+    offsets = _fitting(intercepts)
 
     def regress(x: Array) -> Array:
         scores = features(x) @ weights
         if offsets is not None:
-            scores = scores + offsets
+            scores = scores + offsets(scores.shape)
         return _transformed(scores, post_transform).astype(np.float32, copy=False)
 
     return regress
@@ -54,7 +69,7 @@ def linear_classifier(
 ) -> Callable[[Array], tuple[Array, Array]]:
     """(labels [N], scores [N, classes]); one score for two classes means the second, the first gets the rest."""
     names, numbers = labels(classlabels_strings, classlabels_ints), np.asarray(coefficients, np.float32)
-    offsets = np.asarray(intercepts, np.float32) if intercepts else None
+    offsets = _fitting(intercepts)
     paired = len(names) == 2
 
     @lru_cache(1)
@@ -66,7 +81,7 @@ def linear_classifier(
         rows = features(x).astype(np.float32, copy=False)
         scores = rows @ weights(rows.shape[1])
         if offsets is not None:
-            scores = scores + offsets
+            scores = scores + offsets(scores.shape)
         if scores.shape[1] > 1:
             return names[winner(scores)], _transformed(scores, post_transform).astype(np.float32, copy=False)
         known = names if paired else labels(["0", "1"] if classlabels_strings else None, [0, 1])
