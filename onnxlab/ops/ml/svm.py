@@ -31,7 +31,8 @@ def _kernel_product(vectors: Array, kind: str, parameters: Sequence[float] | Non
     if kind == "RBF":
         lengths = (vectors * vectors).sum(axis=1)
         longest = float(lengths.max(initial=0))
-        return lambda x: np.exp(-gamma * _distances(x, vectors, lengths, longest))
+        factor = np.array(-gamma)
+        return lambda x: np.exp(factor * _distances(x, vectors, lengths, longest))
     if kind == "LINEAR":
         return lambda x: x @ columns
     if kind == "POLY":
@@ -41,6 +42,8 @@ def _kernel_product(vectors: Array, kind: str, parameters: Sequence[float] | Non
     raise ValueError(f"kernel_type is {kind!r}: expected LINEAR, POLY, RBF or SIGMOID")
 
 
+_ZERO, _ONE, _TWO = np.array(0.0), np.array(1.0), np.array(2.0)  # NumPy takes longer for Python's numbers
+_LEAST, _MOST = np.array(1e-7), np.array(1 - 1e-7)
 _SAFE = 1e8
 """Squared lengths of vectors up to which their distance is accurate enough when computed from these."""
 
@@ -52,7 +55,7 @@ def _distances(x: Array, vectors: Array, others: Array, longest: float) -> Array
         others: squared lengths of the vectors, none above `longest`.
     """
     lengths = np.add.reduce(x * x, axis=1)
-    squared = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
+    squared = np.maximum(lengths[:, None] + others - _TWO * (x @ vectors.T), _ZERO)
     if not np.maximum.reduce(lengths, initial=0) + longest <= _SAFE:
         for row in np.flatnonzero(~(lengths + longest <= _SAFE)).tolist():
             squared[row] = np.square(x[row] - vectors).sum(axis=1)
@@ -196,9 +199,14 @@ def _probabilities(
     decisions: Array, slopes: Array, offsets: Array, pairs: tuple[Array, ...], classes: int
 ) -> Array:  # fmt: skip
     """Class probabilities by Wu, Lin and Weng's pairwise coupling, as in libsvm."""
+    p = _ONE / (_ONE + np.exp(decisions * slopes + offsets))
+    p = np.minimum(np.maximum(p, _LEAST), _MOST)
+    if len(p) * classes <= _FEW:
+        try:
+            return np.array([_coupled(row, classes) for row in p.tolist()]).reshape(len(p), classes)
+        except ZeroDivisionError:  # which arrays make infinite
+            pass
     (firsts, seconds), pairwise = pairs, np.zeros((len(decisions), classes, classes))
-    p = 1 / (1 + np.exp(decisions * slopes + offsets))
-    p = np.minimum(np.maximum(p, 1e-7), 1 - 1e-7)
     pairwise[:, firsts, seconds], pairwise[:, seconds, firsts] = p, 1 - p
     return _couple(pairwise)
 
@@ -212,11 +220,6 @@ def _couple(pairwise: Array) -> Array:
     q = -pairwise * pairwise.transpose(0, 2, 1)
     diagonal = (pairwise**2).sum(axis=1)
     q[:, range(classes), range(classes)] = diagonal
-    if rows * classes <= _FEW:
-        try:
-            return np.array([_coupled(matrix) for matrix in q.tolist()]).reshape(rows, classes)
-        except ZeroDivisionError:  # which arrays make infinite
-            pass
     p = np.full((rows, classes), 1 / classes)
     live = np.arange(rows)
     for _ in range(100):
@@ -235,9 +238,16 @@ _FEW = 64
 """Rows times classes up to which Python's numbers take less time than arrays."""
 
 
-def _coupled(q: list[list[float]]) -> list[float]:
-    """The distribution of one row, as `_couple`."""
-    classes = len(q)
+def _coupled(odds: Sequence[float], classes: int) -> list[float]:
+    """The distribution of one row, as `_couple`, of the probabilities that the first class of each pair wins."""
+    q, numbers = [[0.0] * classes for _ in range(classes)], iter(odds)
+    for i, row in enumerate(q):
+        for j in range(i + 1, classes):
+            first = next(numbers)
+            second = 1 - first
+            row[j] = q[j][i] = -first * second
+            row[i] += second * second
+            q[j][j] += first * first
     p = [1 / classes] * classes
     for _ in range(100):
         qp = [sum(map(mul, row, p)) for row in q]
