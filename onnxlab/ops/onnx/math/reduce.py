@@ -34,8 +34,23 @@ Axes = tuple[int, ...]
 Reduction = Callable[[Array, Axes, bool], Array]
 
 
+_SHORT, _MANY = range(2, 8), 1 << 9
+"""Lengths of the last axis for which NumPy takes most of the time between rows, and elements from which it counts."""
+
+
 def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
+    if axes == (x.ndim - 1,) and x.shape[-1] in _SHORT and _MANY <= x.size and _is_rows(x):
+        total = np.add(x[..., 0], x[..., 1])  # in the order in which NumPy adds
+        for place in range(2, x.shape[-1]):
+            np.add(total, x[..., place], out=total)
+        np.add(total, 0, out=total)  # NumPy begins with 0: sums of negative zeros are positive
+        return total[..., None] if keepdims else total
     return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims)  # type: ignore[call-overload]
+
+
+def _is_rows(x: Array) -> bool:
+    """Whether the rows of floats that NumPy adds one by one lie one behind the other."""
+    return x.dtype.char in "fd" and x.flags.c_contiguous
 
 
 def _mean(x: Array, axes: Axes, keepdims: bool) -> Array:
