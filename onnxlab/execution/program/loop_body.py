@@ -39,13 +39,13 @@ class LoopGrowth(NamedTuple):
         Raises:
             RunError: of the Concat; where the first of several is given, as it refuses that one.
         """
-        instruction, frame = self.program.instructions[0], self.program.frame((value, items))
+        instruction = self.program.instructions[0]
         try:
             return instruction.call(value, items)
         except Exception as error:
             if first is not None:
                 self.append(value, first)
-            raise failure(instruction, frame, error) from error
+            raise failure(instruction, self.program.frame((value, items)), error) from error
 
     def joined(self, items: Any) -> Any:
         """Stacked items one behind the other along the axis."""
@@ -58,9 +58,8 @@ class LoopGrowth(NamedTuple):
 
 def without(growth: Sequence[LoopGrowth], feeds: Sequence[Any]) -> list[Any]:
     """The feeds that the program of a body takes."""
-    return [*feeds] if not growth else [
-        feed for place, feed in enumerate(feeds) if all(item.place != place for item in growth)
-    ]  # fmt: skip
+    places = {item.place for item in growth}
+    return [feed for place, feed in enumerate(feeds) if place not in places] if places else [*feeds]
 
 
 def _shortened(repetition: Repetition, growth: Sequence[LoopGrowth]) -> Repetition:

@@ -429,7 +429,7 @@ def _gru_step(
 def _gru_step_of_sigmoids(recur: Callable[[Array], Array], sums: Array, bias: Array, g: Activation) -> Step:
     """`_gru_step_before_reset` with sigmoids and no clip, on sums as `gates_first` has them."""
     gates, (z, reset, candidate) = sums[:2], sums
-    inner = bias.reshape(len(bias), 1, 3, sums.shape[-1])[:, :, 2] if bias.any() else None
+    inner = bias.reshape(len(bias), 1, 3, sums.shape[-1])[:, :, 2] if np.count_nonzero(bias) else None
 
     def step(now: Array, states: tuple[Array, ...], out: Array) -> tuple[Array, ...]:
         (before,) = states
@@ -449,7 +449,7 @@ def _gru_step_before_reset(
     layer: LayerInputs, weights: Array, bias: Array, functions: Sequence[Activation], clip: float | None
 ) -> Step:  # fmt: skip
     (f, g), h = functions, layer.hidden
-    recur, inner = _product(layer, weights), bias[:, None, 2 * h :] if bias.any() else None
+    recur, inner = _product(layer, weights), bias[:, None, 2 * h :] if np.count_nonzero(bias) else None
 
     def step(now: Array, states: tuple[Array, ...], out: Array) -> tuple[Array, ...]:
         (before,) = states

@@ -117,11 +117,15 @@ def _scatter(data: Array, where: tuple[Any, ...], updates: Array, reduction: str
 
 def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
     """The positions in a contiguous array of this shape that an index of its first axes names. Raises IndexError."""
-    places: Any = np.zeros((), np.int64)
+    places: Any = None
     for axis, (index, size) in enumerate(zip(where, shape, strict=False)):
-        if index.size and (index.min() < -size or index.max() >= size):
+        least = int(index.min(initial=0))
+        if least < -size or (index.size and index.max() >= size):
             raise _out_of_range("indices", index, size, axis)
-        places = places * size + np.where(index < 0, index + size, index)
+        index = index.astype(np.int64, copy=False)
+        index = np.where(index < 0, index + size, index) if least < 0 else index
+        places = index if places is None else places * size + index
+    places = np.zeros((), np.int64) if places is None else places
     rest = shape[len(where) :]
     inside = np.arange(math.prod(rest)).reshape(rest)
     return np.asarray(places.reshape(*places.shape, *(1,) * len(rest)) * inside.size + inside)
