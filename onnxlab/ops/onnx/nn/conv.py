@@ -11,7 +11,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from math import prod
 from typing import Any
@@ -23,6 +23,7 @@ from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.derivatives import Arrays, derivative
 from onnxlab.ops.base.estimates import conv_bytes, convolution_flops, transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, narrow, scratch, widen
+from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, elem_type, like, rank_at_least, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
@@ -362,8 +363,7 @@ def _spread(
     order = (0, 1, *_alternating(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank)))
     for block in np.ndindex(*(-(-k // size) for k, size in zip(w.shape[2:], blocks, strict=True))):
         ctx.check()
-        taps = (slice(number * size, number * size + size) for number, size in zip(block, blocks, strict=True))
-        matrix = w[at(..., *taps)]
+        matrix = prepared(("taps", block, *blocks), partial(_taps, block, blocks), w)
         rows = matrix.reshape(group, columns.shape[2], prod(matrix.shape[1:])).swapaxes(1, 2)
         part = np.matmul(rows, columns).reshape(*y.shape[:2], *matrix.shape[2:], *x.shape[2:])
         first = (slice(n * size * d, None) for n, size, d in zip(block, blocks, dilations, strict=True))
@@ -373,8 +373,23 @@ def _spread(
             (*y.shape[:2], *_alternating(x.shape[2:], matrix.shape[2:])),
             (*y.strides[:2], *_alternating(steps, y.strides[2:])),
         )
-        places += part.transpose(order)
+        moved = part.transpose(order)
+        if matrix.shape[-1] >= min(_ALONG, x.shape[-1]):
+            places += moved
+        else:
+            for tap in range(matrix.shape[-1]):  # NumPy's inner loop is the last axis, or else that of few positions
+                places[..., tap] += moved[..., tap]
     return y
+
+
+_ALONG = 16
+"""Positions of the last axis from which on they are added along."""
+
+
+def _taps(block: Sequence[int], blocks: Sequence[int], w: Array) -> Array:
+    """Positions of the kernel that are multiplied at once, in one piece of memory."""
+    taps = (slice(number * size, number * size + size) for number, size in zip(block, blocks, strict=True))
+    return w[at(..., *taps)].copy()
 
 
 def _alternating(first: Iterable[int], second: Iterable[int]) -> Iterator[int]:
