@@ -58,8 +58,9 @@ class LoopGrowth(NamedTuple):
 
 def without(growth: Sequence[LoopGrowth], feeds: Sequence[Any]) -> list[Any]:
     """The feeds that the program of a body takes."""
-    places = {item.place for item in growth}
-    return [feed for place, feed in enumerate(feeds) if place not in places] if places else [*feeds]
+    return [*feeds] if not (places := {item.place for item in growth}) else [
+        feed for place, feed in enumerate(feeds) if place not in places
+    ]  # fmt: skip
 
 
 def _shortened(repetition: Repetition, growth: Sequence[LoopGrowth]) -> Repetition:

@@ -132,3 +132,13 @@ def test_errors_say_what_does_not_fit():
         run("Conv", floats(1, 3, 8, 8), floats(4, 2, 3, 3), opset=11)
     with pytest.raises(ValueError, match="a window of 9 does not fit"):
         run("Conv", floats(1, 3, 8, 8), floats(4, 3, 9, 9), opset=11)
+
+
+@pytest.mark.parametrize("spatial", [(1,), (3,), (40,), (2, 20), (17, 5), (3, 2, 18)])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 17])
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_transposed_convolution_of_long_and_of_short_lines(spatial, size, stride):
+    rank = len(spatial)
+    x, w = floats(1, 4, *spatial), floats(4, 3, *(2,) * (rank - 1), size, seed=1)
+    x.flat[0], x.flat[-1] = np.inf, -np.inf
+    agree("ConvTranspose", x, w, floats(3, seed=2), opset=11, strides=[1] * (rank - 1) + [stride])

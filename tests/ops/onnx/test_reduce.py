@@ -4,7 +4,7 @@ import pytest
 
 import onnxlab
 from onnxlab.execution.numba.provider import NumbaProvider
-from tests.ops.support.single_node import agree, floats, i64, ints
+from tests.ops.support.single_node import agree, floats, i64, ints, run
 
 NAMES = ["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"]
 
@@ -55,3 +55,20 @@ def test_reduced_dims_are_kept_where_keepdims_is_1(keepdims, op_type, providers,
     model = onnxlab.Model(proto)
     assert model.fact("y").shape == expected.shape
     np.testing.assert_allclose(model.run(x, providers=providers)["y"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", range(1, 10))
+def test_sums_of_short_rows_are_those_of_numpy_to_the_bit(length, dtype):
+    """Rows are added column by column; NaN, infinities, zeros of both signs, subnormal and large numbers."""
+    generator = np.random.default_rng(length)
+    x = generator.standard_normal((9, 70, length)) * 10.0 ** generator.integers(-44, 38, (9, 70, length))
+    x = x.astype(dtype)
+    x[0, :20], x[1, :20, 0], x[1, 20:40, -1], x[2, :5] = -0.0, np.nan, np.inf, 1e-45
+    for keepdims in (0, 1):
+        for array in (x, x[:1, :3], x[:, ::2], x[:0], x.transpose(1, 0, 2)):
+            (y,) = run("ReduceSum", array, i64(-1), opset=18, keepdims=keepdims)
+            expected = np.sum(array, axis=-1, keepdims=keepdims == 1)
+            assert (y.dtype, y.shape) == (dtype, expected.shape)
+            y[np.isnan(y)] = expected[np.isnan(expected)] = 0
+            assert y.tobytes() == expected.tobytes()

@@ -39,7 +39,7 @@ _SHORT, _MANY = range(2, 8), 1 << 9
 
 
 def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
-    if axes == (x.ndim - 1,) and x.shape[-1] in _SHORT and _MANY <= x.size and _is_rows(x):
+    if axes == (x.ndim - 1,) and x.shape[-1] in _SHORT and x.size >= _MANY and _is_rows(x):
         total = np.add(x[..., 0], x[..., 1])  # in the order in which NumPy adds
         for place in range(2, x.shape[-1]):
             np.add(total, x[..., place], out=total)
