@@ -68,4 +68,5 @@ def _loss(old: Any, new: Any) -> tuple[float, str]:
         return np.inf, f"has {lost:,} NaN or infinities that it had not"
     peak = float(np.max(np.abs(wide[finite]), initial=0.0)) or 1.0
     off = float(np.max(np.abs(wide[finite] - other[finite]), initial=0.0)) / peak
-    return off, f"is off by up to {100 * off:.2g} % of its largest element"
+    percent = f"{100 * off:.2g}" if off < 1 / 10 else f"{100 * off:.0f}"
+    return off, f"is off by up to {percent} % of its largest element"

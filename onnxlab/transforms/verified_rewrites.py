@@ -25,6 +25,9 @@ from onnxlab.transforms.verification_runs import Subject, Trust
 MOST_REFUSALS: Final = 24
 """Applications that are taken back one by one, before the whole rewrite is."""
 
+MOST_LOSSES: Final = 8
+"""The same where a bound on the loss is exceeded, before all later applications are: they share the bound."""
+
 MOST_COPIED: Final = 1 << 26
 """Bytes of the largest model for which inputs that show a difference are made smaller, which needs a copy of it."""
 
@@ -124,7 +127,11 @@ class Rewrite:
                     self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
                     options = replace(options, regions=True)  # noise may be large: regions alone amplify little
                     continue
-                if len(refused) >= MOST_REFUSALS:
+                if len(refused) >= MOST_REFUSALS or (self._trust.at_most is not None and len(refused) >= MOST_LOSSES):
+                    if self._trust.loses and options.most is None:
+                        refused.append(RefusedRewrite("all others", "", tried.judged.why))
+                        options = replace(options, most=self._most(options, tried)[0])
+                        continue
                     refused.append(RefusedRewrite("all together", "", tried.judged.why))
                     return _receipt(before, replace(before, judged=tried.judged), refused, note)
                 culprit = self._culprit(options, tried)
@@ -192,8 +199,8 @@ class Rewrite:
             for application in tried.applied
         )
 
-    def _culprit(self, options: RewriteOptions, tried: _Tried) -> tuple[RefusedRewrite, RewriteOptions]:
-        """The first application after which the model is not accepted, and options without it."""
+    def _most(self, options: RewriteOptions, tried: _Tried) -> tuple[int, _Tried]:
+        """The largest number of first applications after which the model is accepted, and an attempt with one more."""
         good, bad, last = 0, len(tried.applied), tried
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -202,6 +209,12 @@ class Rewrite:
                 good = middle
             else:
                 bad, last = middle, attempt
+        return good, last
+
+    def _culprit(self, options: RewriteOptions, tried: _Tried) -> tuple[RefusedRewrite, RewriteOptions]:
+        """The first application after which the model is not accepted, and options without it."""
+        good, last = self._most(options, tried)
+        bad = good + 1
         if last.judged.feeds and self._graph.proto.ByteSize() <= MOST_COPIED:
             copy = onnx.ModelProto()
             copy.CopyFrom(self._graph.proto)

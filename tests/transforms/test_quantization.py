@@ -1,6 +1,7 @@
 """Models in fewer bits: what they compute against onnxruntime, what stays and why, undo to the byte, refusals."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -356,3 +357,33 @@ def test_the_bytes_of_lists_of_numbers_count() -> None:
     del proto.graph.node[:]
     proto.graph.node.extend(nodes)
     assert onnxlab.load(proto).quantize("float16_weights").bytes == (16384 + 16, 8192 + 16)
+
+
+@pytest.mark.parametrize("form", ["int8_weights", "float16"])
+def test_a_bound_that_many_weights_share_keeps_those_that_fit(form: Any) -> None:
+    rng, names = np.random.default_rng(0), [f"t{number}" for number in range(41)]
+    nodes = [helper.make_node("MatMul", [name, f"w{name}"], [after]) for name, after in pairwise(names)]
+    weights = [
+        numpy_helper.from_array((rng.normal(size=(32, 32)) / 5.6).astype(np.float32), f"w{name}") for name in names
+    ]
+    graph = helper.make_graph(
+        nodes, "products", [helper.make_tensor_value_info("t0", 1, ["n", 32])],
+        [helper.make_tensor_value_info("t40", 1, ["n", 32])], weights[:-1],
+    )  # fmt: skip
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9))
+    feeds = {"t0": normal(3, 32)}
+    before, loose = model.run(feeds, exact=True), off_after(model, form, feeds)
+    receipt = model.quantize(form, at_most=loose / 6, samples=[feeds])
+    assert receipt.verdict == "rounded"
+    assert 0 < len(receipt.applied) < 32
+    assert str(receipt.refused[-1]).startswith("all others: t40 is off by up to ")
+    assert off(model.run(feeds, exact=True), before, "t40") <= loose / 6
+
+
+def off_after(model: onnxlab.Model, form: Any, feeds: Mapping[str, Any]) -> float:
+    """The difference that a form makes in a model, which is left as it was."""
+    before = model.run(feeds, exact=True)
+    model.quantize(form, samples=[feeds])
+    share = off(model.run(feeds, exact=True), before, "t40")
+    model.undo()
+    return share
