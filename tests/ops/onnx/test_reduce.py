@@ -1,5 +1,8 @@
+import warnings
+
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 
 import onnxlab
@@ -26,6 +29,26 @@ def test_integers_keep_their_type(name):
 
 def test_no_axes_can_mean_nothing_to_do():
     agree("ReduceSum", floats(2, 3), i64(), opset=13, noop_with_empty_axes=1)
+
+
+@pytest.mark.parametrize("providers", [["numpy"], [NumbaProvider(background=False), "numpy"]])
+@pytest.mark.parametrize(("dtype", "expected"), [(np.float32, np.nan), (np.float16, np.nan), (np.int32, 0)])
+def test_a_mean_of_nothing_is_nan_as_in_the_reference_and_0_of_integers(providers, dtype, expected):
+    """ONNX leaves it undefined. Seen: integers got NaN cast, which is another number on each processor."""
+    elem_type = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    x, y = (onnx.helper.make_tensor_value_info(name, elem_type, [2, None, 3]) for name in "xy")
+    node = onnx.helper.make_node("ReduceMean", ["x"], ["y"], axes=[1])
+    graph = onnx.helper.make_graph([node], "g", [x], [y])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    feeds = {"x": np.zeros((2, 0, 3), dtype)}
+    with warnings.catch_warnings(action="error"):
+        (mean,) = onnxlab.load(model).run(feeds, providers=providers).values()
+    assert mean.dtype == dtype
+    np.testing.assert_array_equal(mean, np.full((2, 1, 3), expected, dtype))
+    if mean.dtype.kind == "f":
+        with warnings.catch_warnings(action="ignore"):
+            reference = onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+        np.testing.assert_array_equal(mean, *reference)
 
 
 @pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin"])

@@ -54,15 +54,16 @@ def _is_rows(x: Array) -> bool:
 
 
 def _mean(x: Array, axes: Axes, keepdims: bool) -> Array:
+    """The mean; of no elements, which ONNX leaves undefined, NaN as in its reference implementation, 0 of integers."""
     last = axes and axes[0] == x.ndim - len(axes) and axes == tuple(range(axes[0], x.ndim))
     if last and x.dtype.char in "fd" and x.size and x.flags.c_contiguous:
         lead = x.shape[: x.ndim - len(axes)]
         width = prod(x.shape[len(lead) :])
         return (x.reshape(-1, width) @ averaging(width, x.dtype)).reshape((*lead, *(1,) * len(axes) * keepdims))
     if x.dtype.kind == "f":
-        return np.mean(x, axes, keepdims=keepdims)
+        return np.mean(x, axes, keepdims=keepdims) if x.size else _sum(x, axes, keepdims) * np.nan
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
-    return np.trunc(np.sum(x, axes, keepdims=keepdims) / count).astype(x.dtype)
+    return np.trunc(np.sum(x, axes, keepdims=keepdims) / max(count, 1)).astype(x.dtype)
 
 
 def _l1(x: Array, axes: Axes, keepdims: bool) -> Array:
