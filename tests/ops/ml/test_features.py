@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
+from tests.ops.support.random_ml import check_everywhere, node_model
 from tests.ops.support.single_node import agree, floats, run
 
 ML = {"opset": 1, "domain": "ai.onnx.ml"}
@@ -116,6 +117,31 @@ def test_encoders_and_maps():
     assert maps == [{"no": 0.25, "yes": 0.75}]
     with pytest.raises(ValueError, match="3 class labels need as many columns"):
         run("ZipMap", np.float32([[0.25, 0.75]]), classlabels_int64s=[1, 2, 3], **ML)
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 4])
+def test_maps_of_few_and_more_classes(labels: int) -> None:
+    scores = np.random.default_rng(labels).random((5, labels)).astype(np.float32)
+    names = [f"class {number % 3}" for number in range(labels)]  # of one that is listed twice, the last score
+    (maps,) = run("ZipMap", scores, classlabels_strings=names, **ML)
+    assert maps == [dict(zip(names, row, strict=True)) for row in scores.tolist()]
+
+
+@pytest.mark.parametrize("shape", [(0,), (7,), (2, 0), (3, 4), ()])
+@pytest.mark.parametrize("kind", ["strings", "floats", "int64s"])
+def test_numbers_of_labels_are_those_of_onnxruntime(kind: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(kind))
+    keys: dict[str, list[Any]] = {
+        "strings": ["a", "b", "é", ""], "floats": [0.5, float("nan"), -1.0, 1e30],
+        "int64s": [1, -(1 << 62), 7, 1 << 40],
+    }  # fmt: skip
+    others = {"strings": "none", "floats": 2.5, "int64s": 3}
+    pool = np.array([*keys[kind], others[kind]], {"strings": object, "floats": np.float32, "int64s": np.int64}[kind])
+    x = np.asarray(pool[rng.integers(0, len(pool), shape)], pool.dtype)
+    for values in ({"values_floats": [0.1, float("nan"), -0.0, 3e38], "default_float": -7.5},
+                   {"values_int64s": [1 << 62, -1, 0, -(1 << 63)], "default_int64": 5}):  # fmt: skip
+        if kind != next(iter(values)).removeprefix("values_"):
+            check_everywhere(node_model("LabelEncoder", x, {f"keys_{kind}": keys[kind]} | values, 1, 4), {"x": x})
 
 
 LABELS = """

@@ -33,7 +33,7 @@ def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
 
 def texts(x: Array) -> list[str]:
     """The elements as a flat list; what is no string becomes one."""
-    items: list[str] = x.ravel().tolist()
+    items: list[str] = (x if x.ndim == 1 else x.ravel()).tolist()
     return items if _are_strings(items) else [*map(str, items)]
 
 
@@ -60,7 +60,7 @@ def string_concat(x: Array, y: Array) -> Array:
             joined = x + y
         except TypeError:  # of a string and another object
             joined = x
-        if joined is not x and _are_strings(joined.ravel().tolist()):
+        if joined is not x and _are_strings((joined if joined.ndim == 1 else joined.ravel()).tolist()):
             return joined
     left, right = np.broadcast_arrays(x, y)
     return strings([*map(add, texts(left), texts(right))], left.shape)
@@ -103,9 +103,9 @@ def regex_full_match(x: Array, pattern: str) -> Array:
         ValueError: the pattern is no regular expression.
     """
     matches, known = _compiled(pattern)
-    items: list[Any] = x.ravel().tolist()
+    items: list[Any] = (x if x.ndim == 1 else x.ravel()).tolist()
     try:
-        answers = bytearray([*map(known.get, items)])  # type: ignore[list-item]
+        answers = bytearray(map(known.get, items))  # type: ignore[arg-type]
     except TypeError:  # of an answer that is not known, or an item that cannot be a key
         answers = bytearray([matches(text) for text in texts(x)])
     return np.frombuffer(answers, bool).reshape(x.shape)
