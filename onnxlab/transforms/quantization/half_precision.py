@@ -25,6 +25,9 @@ _COMPUTING: Final = (
 """Families of operators whose results follow from numbers alone, so that they may be rounded."""
 
 
+_SUMMING: Final = frozenset(("ConvInteger", "MatMulInteger"))
+
+
 def run(rewriting: Rewriting, form: str, elem_type: int) -> None:
     """Let nodes of graphs and bodies compute in another type of floats wherever they can."""
     _Conversion(rewriting, form, elem_type).run()
@@ -109,6 +112,8 @@ class _Conversion:
             return f"{node.op_type} keeps its type"
         if any(vid and not self._rewriting.elem_type(vid) for vid in node.inputs):
             return "the element type of an input is not known"
+        if traits.moves_only and any(item.name == "reduction" and item.s != b"none" for item in node.proto.attribute):
+            return "onnxruntime has no reduction of it in half precision"
         if any(self._is_quantized(node.inputs[slot]) for slot in inputs):
             return "what it reads is quantized; runtimes compute it in int8 as it stands"
         return ""
@@ -154,11 +159,13 @@ class _Conversion:
         return f"{value.name}: {why}" if why else ""
 
     def _is_quantized(self, vid: int) -> bool:
-        producers = self._graph.values[vid].producers
-        if not producers:
-            return False
-        maker = self._graph.nodes[producers[0][0]]
-        return find_traits(maker.domain, maker.op_type).category == "quantization"
+        """Whether a value is quantized, or a sum of integers that is larger than float16 holds before it is scaled."""
+        while producers := self._graph.values[vid].producers:
+            maker = self._graph.nodes[producers[0][0]]
+            if maker.op_type != "Cast":
+                return maker.op_type in _SUMMING or find_traits(maker.domain, maker.op_type).category == "quantization"
+            vid = maker.inputs[0]
+        return False
 
     def _is_read_in_half_alone(self, value: ValueRecord) -> bool:
         return not value.formal_outputs and all(
