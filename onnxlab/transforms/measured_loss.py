@@ -54,6 +54,12 @@ def judge(run: RunModel, before: Sequence[Case], at_most: float | None) -> Judgm
 
 def _loss(old: Any, new: Any) -> tuple[float, str]:
     """The difference of an output as part of its largest element, or of its elements; in words. inf: no such output."""
+    if isinstance(old, dict) and isinstance(new, dict) and [*old] == [*new]:
+        old, new = [*old.values()], [*new.values()]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return max((_loss(*pair) for pair in zip(old, new, strict=True)), default=(0.0, ""))
+    if isinstance(old, float) and isinstance(new, float):  # of a map
+        old, new = np.asarray(old), np.asarray(new)
     if not isinstance(old, np.ndarray) or not isinstance(new, np.ndarray):
         return (0.0, "") if repr(old) == repr(new) else (1.0, "is another one")
     if old.dtype != new.dtype or old.shape != new.shape:

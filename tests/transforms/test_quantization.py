@@ -220,34 +220,6 @@ def test_quantized_models_stay_as_they_are() -> None:
     assert before <= {node.name for node in model.nodes}
 
 
-def test_sums_of_integers_are_scaled_before_they_are_rounded() -> None:
-    """A product of int8 reaches more than float16 holds until its scale is multiplied in."""
-    model = onnxlab.load(onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
-        sums (uint8[N, 512] x, float[1] scale) => (float[N, 4] y) <int8[512, 4] w = {WEIGHTS}> {
-            sum = MatMulInteger(x, w)
-            wide = Cast<to = 1>(sum)
-            scaled = Mul(wide, scale)
-            y = Tanh(scaled)
-        }""".replace("WEIGHTS", ", ".join(["127"] * 2048))))  # fmt: skip
-    receipt = model.quantize("float16")
-    assert [application.place for application in receipt.applied] == ["Tanh#3"]
-    assert [place.place for place in receipt.unfit if "quantized" in place.why] == ["Mul#2"]
-    feeds = {"x": np.full((1, 512), 255, np.uint8), "scale": np.float32([1e-8])}
-    assert model.run(feeds)["y"].max() < 0.2
-
-
-def test_scatters_that_onnxruntime_has_not_in_half_stay(ort_run: Oracle) -> None:
-    model = onnxlab.load(onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
-        scattered (float[3] x, int64[2] at, float[2] u) => (float[3] y) {
-            d = Mul(x, x)
-            y = ScatterElements<reduction = "add">(d, at, u)
-        }"""))  # fmt: skip
-    feeds = {"x": np.float32([1, 2, 3]), "at": np.int64([0, 0]), "u": np.float32([1, 1])}
-    expected = ort_run(model.to_bytes(), feeds)
-    model.quantize("float16")
-    np.testing.assert_allclose(ort_run(model.to_bytes(), feeds)["y"], expected["y"], rtol=1e-3)
-
-
 @pytest.mark.parametrize("wrong", ["int8", "", None, 5])
 def test_forms_that_there_are_not(wrong: Any) -> None:
     with pytest.raises(TransformError, match="is no form; use one of int8_weights, "):
