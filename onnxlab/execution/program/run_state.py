@@ -82,14 +82,18 @@ class RunMemory:
             self.drop(*key)
 
 
-def _buffers(value: Any) -> list[tuple[int, int]]:
-    """(id, bytes) of the buffers behind a value; a sequence or map counts as one buffer, together with its items."""
+def _buffers(value: Any, flat: bool | None = None) -> list[tuple[int, int]]:
+    """(id, bytes) of the buffers behind a value; a sequence or map counts as one buffer, together with its items.
+
+    Args:
+        flat: what `is_flat` says of the value, where that is known.
+    """
     if isinstance(value, np.ndarray):
         value = root(value)
         return [(id(value), value.nbytes)]
     if type(value) is Counted and value.buffers is not None:
         return [(id(value), _OVERHEAD * len(value) + sum(value.buffers.values()))]
-    if is_flat(value):  # no call for each item
+    if is_flat(value) if flat is None else flat:  # no call for each item
         return [(id(value), _OVERHEAD * (len(value) + sum(map(len, value))))]
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value
@@ -114,5 +118,5 @@ def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
 
 def is_small(value: Any) -> bool:
     """Whether no memory behind a value is counted."""
-    most = _MAPS if is_flat(value) else SMALL
-    return all(nbytes <= most for _, nbytes in _buffers(value))
+    flat = is_flat(value)
+    return all(nbytes <= (_MAPS if flat else SMALL) for _, nbytes in _buffers(value, flat))
