@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Queue
 from types import ModuleType
 from typing import TypeVar
@@ -36,6 +36,10 @@ _beside = 0.0  # seconds that the background thread worked since a run began
 # Switch interval of Python's threads, in seconds, while background work is under way (Python's default is 5 ms): NumPy
 # has to get the interpreter back after every large operation.
 _POLITE = 5e-5
+
+
+class NotReadyError(Exception):
+    """A kernel is not compiled yet, or not any more where the process is about to end: no fault to tell of."""
 
 
 def do(job: Callable[[], None]) -> None:
@@ -110,7 +114,7 @@ def _work() -> None:
         job = _jobs.get()
         _rested = threads.thread_time()
         try:
-            with _polite():
+            with suppress(NotReadyError), _polite():
                 job()
         except Exception as error:
             warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)

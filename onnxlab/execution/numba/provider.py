@@ -71,7 +71,7 @@ class NumbaProvider(Provider):
             return
         load()
         background.rest()
-        importlib.import_module("onnxlab.execution.numba.region.region")
+        importlib.import_module("onnxlab.execution.numba.region.region").engine.start()
         importlib.import_module("onnxlab.execution.numba.plan.kernels_ahead").begin()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:

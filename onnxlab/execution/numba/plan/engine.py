@@ -31,10 +31,6 @@ _interpret: Any = None
 _at_once: Any = None
 
 
-class NotReadyError(Exception):
-    """A kernel is not compiled yet."""
-
-
 def is_ready() -> bool:
     """Whether the interpreter is loaded; kernels may still be missing."""
     return _interpret is not None
@@ -85,7 +81,7 @@ def ready_address(name: str) -> int:
     """
     address = _addresses.get(name)
     if address is None or _interpret is None:
-        raise NotReadyError(name)
+        raise background.NotReadyError(name)
     return address
 
 
@@ -96,7 +92,7 @@ def _loaded(name: str) -> int:
             code = _compiled(name)
         except NoCompilerError as reason:
             if compiler_process.is_ending():
-                raise NotReadyError(name) from reason
+                raise background.NotReadyError(name) from reason
             warnings.warn(f"kernels are compiled in this process, which may hold it up: {reason}", stacklevel=2)
             code = compilation.compile_kernel(name)
         object_cache.write(name, code)

@@ -114,7 +114,7 @@ class Region:
             engine.start()
             with self._lock:
                 return self._plans.get(self._key(arrays)) or self._bind(arrays, engine.address_of)
-        except engine.NotReadyError:
+        except background.NotReadyError:
             return self._waiting
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
@@ -243,7 +243,7 @@ class Region:
             return None
         try:
             return self._bind(arrays, engine.ready_address)
-        except engine.NotReadyError:
+        except background.NotReadyError:
             return None
         finally:
             self._lock.release()
@@ -293,7 +293,7 @@ class Region:
             binder.node = None
             plan = binder.finish(address_of)
             records = binder.memo.made
-        except engine.NotReadyError:
+        except background.NotReadyError:
             raise
         except (UnbindableError, OverflowError) as error:
             return self._detour(binder.node, str(error)), binder

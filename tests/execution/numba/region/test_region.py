@@ -121,6 +121,8 @@ def test_numpy_answers_where_the_process_is_about_to_end(monkeypatch, in_backgro
             assert background.wait(120)
             for name in theirs:
                 np.testing.assert_array_equal(ours[name], theirs[name])
+        background.do(Eager().prepare)
+        assert background.wait(120)
     assert not caught
 
 
