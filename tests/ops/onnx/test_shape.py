@@ -1,3 +1,4 @@
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -115,3 +116,24 @@ def test_pads_of_small_and_of_large_tensors_are_the_same(pads, mode):
     (y,) = run("Pad", x, i64(*pads), opset=19, mode=mode)
     (large,) = run("Pad", np.broadcast_to(x, (1 << 14, 3, 4)), i64(*pads), None, i64(1, 2), opset=19, mode=mode)
     np.testing.assert_array_equal(large[7], y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, bool, np.int64, object, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("shape", "sizes"),
+    [((), (2, 3)), ((3,), ()), ((2, 1, 4), (3, 1)), ((1, 1), (5, 1, 7)), ((2, 0), (3, 1, 1)), ((1, 0, 1), (4, 1, 6)),
+     ((2, 3), (2, 3)), ((4, 1), (0,))],
+)  # fmt: skip
+def test_expanded_tensors_are_read_only_views(dtype, shape, sizes):
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    for array in (x, x.T.copy().T, np.broadcast_to(x, shape)):
+        (y,) = run("Expand", array, i64(*sizes), opset=13)
+        expected = np.broadcast_to(array, np.broadcast_shapes(shape, sizes))
+        assert (y.shape, y.dtype, y.flags.writeable) == (expected.shape, expected.dtype, False)
+        assert (y == expected).all()
+
+
+@pytest.mark.parametrize("sizes", [(3,), (2, -1), (2, 1, 3)])
+def test_sizes_that_do_not_fit_are_refused(sizes):
+    with pytest.raises(ValueError, match=r"shape mismatch|negative"):
+        run("Expand", floats(1, 2), i64(*sizes), opset=13)
