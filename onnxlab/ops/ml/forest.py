@@ -78,13 +78,14 @@ class Forest:
 
     def leaves(self, ctx: RunContext, x: Array) -> Array:
         """[rows, trees]: the leaf that every tree sends every row to."""
+        modes, missing = self._kinds
+        is_plain = len(modes) == 1 and modes[0] != MEMBER and not missing
+        if is_plain and len(x) * len(self.modes) <= _AT_ONCE and self._reads_up_to < x.shape[1]:
+            return self._leaves_at_once(_COMPARE[modes[0]], x)
         at = self.roots[None] if len(x) == 1 else np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, None]
-        modes, missing = self._kinds
-        if len(modes) == 1 and modes[0] != MEMBER and not missing:  # leaves lead to themselves
+        if is_plain:  # leaves lead to themselves
             compare = _COMPARE[modes[0]]
-            if len(x) * len(self.modes) <= _AT_ONCE and self._reads_up_to < x.shape[1]:
-                return self._leaves_at_once(compare, x)
             for _ in range(self.depth):
                 ctx.check()
                 go = compare(x[rows, self.features[at]], self.values[at])

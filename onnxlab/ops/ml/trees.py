@@ -189,13 +189,13 @@ def _binary(
     elif base.size == 1:
         scores = np.stack([scores[:, 0] + base[0], scores[:, 1]], axis=1)
     scores = np.where(voted, scores, 0)
-    if base.size < 2 and not second.any():
+    if base.size < 2 and not np.count_nonzero(second):
         alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
         return (scores[:, 0] > (threshold or 0.0)).astype(np.intp), alone
     deciding = np.where(second, scores[:, 1], scores[:, 0])
     chosen = (deciding > (threshold or 0.0)).astype(np.intp)
     transformed = _transformed(scores, transform)
-    if base.size < 2 and not second.all():
+    if base.size < 2 and np.count_nonzero(second) < second.size:
         alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
         transformed = np.where(second[:, None], transformed, alone)
     return chosen, transformed
