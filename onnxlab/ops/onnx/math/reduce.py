@@ -88,8 +88,10 @@ def _log_sum(x: Array, axes: Axes, keepdims: bool) -> Array:
 
 def _log_sum_exp(x: Array, axes: Axes, keepdims: bool) -> Array:
     wide = x if x.dtype.kind == "f" else x.astype(np.float64)
-    top = np.max(wide, axes, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0).astype(wide.dtype)
+    top = np.maximum.reduce(wide, axes, keepdims=True, initial=-np.inf)
+    finite = np.isfinite(top)
+    if np.count_nonzero(finite) < finite.size:
+        top = np.where(finite, top, 0).astype(wide.dtype)
     total = np.log(_sum(np.exp(wide - top), axes, True)) + top
     return (total if keepdims else total.reshape(_dropped(x.shape, axes))).astype(x.dtype, copy=False)
 
