@@ -1,8 +1,8 @@
 """Files to protos and back.
 
 Files:
-    arrays                Reading NumPy's .npy and .npz files that are not trusted: nothing is made that is larger
-                          than what is there.
+    arrays                NumPy's .npy and .npz files: read without trust, nothing larger than what is there, and
+                          written without pickles.
     atomic                Replacing files as a whole or not at all: write beside the target, sync, rename, and take it
                           back where one fails.
     canonical             Whether protobuf writes a model's file as it stands, found out without its weights.

@@ -1,12 +1,14 @@
-"""Reading NumPy's .npy and .npz files that are not trusted: nothing is made that is larger than what is there."""
+"""NumPy's .npy and .npz files: read without trust, nothing larger than what is there, and written without pickles."""
 
 import zipfile
+from collections.abc import Iterable
 from math import prod
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
 
+from onnxlab import dtypes
 from onnxlab.errors import LoadError
 from onnxlab.limits import format_bytes
 
@@ -34,6 +36,25 @@ def read_arrays(file: BinaryIO, label: str, most: int | None = None) -> Array | 
         raise LoadError(f"{label} holds arrays that do not fit into memory") from None
     except Exception as error:  # zipfile, zlib, ast and NumPy raise a dozen kinds of errors for other files
         raise LoadError(f"{label} holds no array that can be read: {error or type(error).__name__}") from None
+
+
+def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, Array]]) -> None:
+    """Write an .npz file, one array after the other; no array of it is a pickle."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays:
+            if array.dtype == object:
+                array = array.astype(str)  # an array of objects would be a pickle
+            elif dtypes.is_extension(array.dtype):
+                array = array.view(f"V{array.itemsize}")  # NumPy would write float8_e5m2 as "<f1", which it cannot read
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                npy.write_array(entry, array, allow_pickle=False)
+
+
+def with_type(array: Array, dtype: "np.dtype[Any] | None") -> Array:
+    """An array that `write_arrays` wrote as bit patterns in its type, if it can be one; others as they are."""
+    if array.dtype.kind == "V" and array.dtype.names is None and dtype is not None and dtypes.is_extension(dtype):
+        return array.view(dtype) if array.dtype.itemsize == dtype.itemsize else array
+    return array
 
 
 def _archived(file: BinaryIO, most: int | None) -> dict[str, Array]:

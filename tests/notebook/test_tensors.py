@@ -96,6 +96,13 @@ def uploaded(page: Page, name: str, data: bytes) -> dict[str, Any]:
     return {"how": "file", "file": name}
 
 
+def identity(dtype: int) -> onnxlab.Model:
+    """y = x, of one element."""
+    ends = [helper.make_tensor_value_info(name, dtype, [1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    return onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+
+
 def test_inputs_are_made_typed_or_read_from_files(page: Page, model: onnxlab.Model) -> None:
     def last(**how: Any) -> np.ndarray[Any, Any]:
         page.ask("run", nodes=None, inputs={"x": how}, sizes={"n": 5})
@@ -137,17 +144,41 @@ def test_inputs_are_made_typed_or_read_from_files(page: Page, model: onnxlab.Mod
     ],
 )
 def test_typed_numbers_are_exact_or_refused(dtype: int, text: str, expected: Any) -> None:
-    ends = [helper.make_tensor_value_info(name, dtype, [1]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
-    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
-    page = Page(model)
+    page = Page(identity(dtype))
     inputs = {"x": {"how": "text", "text": text}}
     if expected == "refused":
         assert "input 'x'" in page.refused("run", nodes=None, inputs=inputs)["message"]
     else:
         page.ask("run", nodes=None, inputs=inputs)
-        (element,) = model.runner.last_inputs()["x"]
+        (element,) = page.model.runner.last_inputs()["x"]
         assert np.isnan(element) if expected is None else element == expected
+    page.session.close()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "array", "expected"),
+    [
+        (TensorProto.FLOAT, np.asarray([1.5], ">f4"), 1.5),
+        (TensorProto.BFLOAT16, np.asarray([0x3FC0], "<u2").view("V2"), 1.5),
+        (TensorProto.FLOAT, np.zeros(1, "V2"), "refused"),
+        (TensorProto.FLOAT, np.zeros(1, [("a", "f4")]), "refused"),
+        (TensorProto.FLOAT, np.zeros(1, "M8[D]"), "refused"),
+        (TensorProto.FLOAT, np.asarray([1j]), "refused"),
+        (TensorProto.INT8, np.asarray([255], np.uint8), "refused"),
+        (TensorProto.STRING, np.asarray([1j]), "refused"),
+        (TensorProto.STRING, np.asarray(["a"]), "a"),
+    ],
+)
+def test_arrays_of_files_are_taken_as_what_they_are(dtype: int, array: Any, expected: Any) -> None:
+    page = Page(identity(dtype))
+    stored = io.BytesIO()
+    np.save(stored, array)
+    inputs = {"x": uploaded(page, "x.npy", stored.getvalue())}
+    if isinstance(expected, str) and expected == "refused":
+        assert page.refused("run", nodes=None, inputs=inputs)["code"] == "refused"
+    else:
+        page.ask("run", nodes=None, inputs=inputs)
+        assert page.model.runner.last_inputs()["x"][0] == expected
     page.session.close()
 
 

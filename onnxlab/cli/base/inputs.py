@@ -52,15 +52,15 @@ def refuse_two_pipes(first: str, second: str) -> None:
         raise UsageError("standard input holds one model: only one of the two can be -")
 
 
-def feeds_of(words: Sequence[str]) -> dict[str, Any]:
-    """Arrays from `name=file.npy` and `file.npz` words.
+def feeds_of(words: Sequence[str], model: "Model | Path") -> dict[str, Any]:
+    """Arrays from `name=file.npy` and `file.npz` words, bit patterns in the types of a model's inputs.
 
     Raises:
         LoadError: a file is missing, is no array, or holds pickled objects.
     """
     import numpy as np
 
-    from onnxlab.formats.arrays import read_arrays
+    from onnxlab.formats.arrays import read_arrays, with_type
 
     feeds: dict[str, Any] = {}
     for word in words:
@@ -86,7 +86,8 @@ def feeds_of(words: Sequence[str]) -> dict[str, Any]:
             feeds[name] = read
         else:
             feeds.update(read)
-    return feeds
+    types = {} if isinstance(model, Path) else {value.name: model.fact(value.id).dtype for value in model.inputs}
+    return {name: with_type(array, types.get(name)) for name, array in feeds.items()}
 
 
 def dims_of(words: Sequence[str]) -> dict[str, int]:

@@ -50,8 +50,8 @@ def _diff(options: argparse.Namespace) -> int:
 def _compare(options: argparse.Namespace) -> int:
     import onnxlab
 
-    feeds = feeds_of(options.feeds)
     first, second = open_two(options)
+    feeds = feeds_of(options.feeds, first)
     comparison = onnxlab.compare(
         first, second, feeds, local=options.local, providers=names_of(options.providers),
         b_providers=names_of(options.b_providers),

@@ -101,7 +101,7 @@ def _suggest(options: argparse.Namespace) -> int:
             level=options.level,
             microsoft=options.microsoft,
             verify=not options.no_verify,
-            samples=[feeds_of(options.sample)] if options.sample else None,
+            samples=[feeds_of(options.sample, model)] if options.sample else None,
         )
     lines = [str(suggestion) for suggestion in suggestions] or ["no rule would change anything"]
     rows = {"suggestions": [suggestion.as_dict() for suggestion in suggestions]}
@@ -126,7 +126,7 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
         receipt: Receipt = getattr(model, method)(
             *positional,
             verify=not options.no_verify,
-            samples=[feeds_of(options.sample)] if options.sample else None,
+            samples=[feeds_of(options.sample, model)] if options.sample else None,
             protect=[name.strip() for name in names_of(options.protect) or ()],
             dry_run=not writes,
             **named,

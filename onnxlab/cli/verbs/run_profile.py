@@ -1,6 +1,7 @@
 """`onnxlab run`, `profile` and `hunt`: a run of a model, its times, and values that went wrong in it."""
 
 import argparse
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onnxlab.cli.base import entries
@@ -9,6 +10,7 @@ from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, UsageError, usage_errors
 from onnxlab.cli.base.inputs import feeds_of, files_of, names_of, open_model, whole
 from onnxlab.cli.base.outputs import write
+from onnxlab.errors import SaveError
 from onnxlab.printable import printable_lines
 
 
@@ -34,23 +36,21 @@ def add(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    import numpy as np
-
     from onnxlab.analysis.statistics import statistics
     from onnxlab.formats import kinds, output
+    from onnxlab.formats.arrays import write_arrays
 
     model = open_model(options)
     inputs = [model.path, *files_of(options.feeds)]
     if options.output and options.output != "-":
         output.check(options.output, kinds.ARRAYS, inputs)  # before anything is run
     with usage_errors():
-        feeds = model.sample_inputs(feeds_of(options.feeds), seed=options.seed)
+        feeds = model.sample_inputs(feeds_of(options.feeds, model), seed=options.seed)
     providers = names_of(options.providers)
     model.compiled.in_background = False  # a process that runs once is over before anything is compiled
     arrays = model.run(feeds, names_of(options.outputs), seed=options.seed, providers=providers)
     if options.output:
-        saved: Any = {name: np.asarray(array) for name, array in arrays.items()}
-        write(options.output, lambda file: np.savez(file, **saved), kinds.ARRAYS, inputs)
+        write(options.output, lambda file: write_arrays(file, _saved(arrays)), kinds.ARRAYS, inputs)
     summaries = {name: statistics(array) for name, array in arrays.items()}
     answer(
         options,
@@ -60,11 +60,28 @@ def _run(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _saved(results: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Results as arrays, those of a sequence by their places.
+
+    Raises:
+        SaveError: a result is no array and no sequence of arrays, or its name is none that an archive can have.
+    """
+    import numpy as np
+
+    from onnxlab.execution.program.run_errors import describe
+
+    for name, result in results.items():
+        for place, array in enumerate(result) if isinstance(result, list) else [(None, result)]:
+            if not isinstance(array, np.ndarray | np.generic) or not name or "\0" in name:
+                raise SaveError(f"an .npz archive has no place for {name!r}, which is {describe(result)}")
+            yield name if place is None else f"{name}.{place}", np.asarray(array)
+
+
 def _profile(options: argparse.Namespace) -> int:
     if options.runs < 1:
         raise UsageError(f"--runs is {options.runs}: at least one is needed")
     model = open_model(options)
-    feeds, providers = model.sample_inputs(feeds_of(options.feeds)), names_of(options.providers)
+    feeds, providers = model.sample_inputs(feeds_of(options.feeds, model)), names_of(options.providers)
     profile = model.profile(feeds, runs=options.runs, providers=providers)
     names = ("label", "op", "seconds", "read", "written", "flops", "provider", "together")
 
@@ -80,7 +97,8 @@ def _profile(options: argparse.Namespace) -> int:
 
 
 def _hunt(options: argparse.Namespace) -> int:
-    report = open_model(options).hunt(feeds_of(options.feeds))
+    model = open_model(options)
+    report = model.hunt(feeds_of(options.feeds, model))
     names = ("kind", "value", "node", "count", "total", "begins")
     rows = [
         {

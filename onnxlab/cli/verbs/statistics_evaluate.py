@@ -8,7 +8,7 @@ from typing import Any
 from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, usage_errors
-from onnxlab.cli.base.inputs import number, open_model, open_two
+from onnxlab.cli.base.inputs import names_of, number, open_model, open_two
 from onnxlab.printable import printable_lines
 
 
@@ -46,7 +46,7 @@ def _samples(verb: argparse.ArgumentParser) -> None:
 
 def _names(words: str | None) -> Any:
     """None without words, "*" for all, else a list."""
-    return words if not words or words == "*" else words.split(",")
+    return words if not words or words == "*" else names_of(words)
 
 
 def _client(address: str | None) -> AbstractContextManager[Any]:

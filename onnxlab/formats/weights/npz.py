@@ -18,6 +18,7 @@ from numpy.lib import format as npy
 
 from onnxlab import dtypes
 from onnxlab.errors import LoadError, SaveError
+from onnxlab.formats.arrays import write_arrays
 from onnxlab.graph.protos import external_data, tensors
 from onnxlab.graph.protos.external_data import ExternalData
 from onnxlab.limits import claim
@@ -170,12 +171,4 @@ def write(file: IO[bytes], stored: Sequence[onnx.TensorProto], base_dir: Path | 
         LoadError: the data of a tensor cannot be read.
     """
     check(stored)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for tensor in stored:
-            array = tensors.to_array(tensor, base_dir)
-            if tensor.data_type == dtypes.STRING:
-                array = array.astype(str)  # an array of objects would be a pickle
-            elif dtypes.is_extension(array.dtype):
-                array = array.view(f"V{array.itemsize}")  # NumPy would write float8_e5m2 as "<f1", which it cannot read
-            with archive.open(f"{tensor.name}.npy", "w", force_zip64=True) as entry:
-                npy.write_array(entry, array, allow_pickle=False)
+    write_arrays(file, ((tensor.name, tensors.to_array(tensor, base_dir)) for tensor in stored))

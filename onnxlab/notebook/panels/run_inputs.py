@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.errors import EditError, FeedError
 from onnxlab.execution.program.run_errors import describe
+from onnxlab.formats.arrays import with_type
 from onnxlab.notebook.protocol.messages import ProtocolError
 from onnxlab.notebook.protocol.typed_elements import element
 from onnxlab.notebook.protocol.uploads import Uploads
@@ -106,12 +108,19 @@ def _flat(name: str, how: Mapping[str, Any], like: Array) -> Array:
     return np.resize(np.asarray(numbers, like.dtype), like.shape)
 
 
-def _cast(name: str, fact: "Fact", array: Array) -> Array:
+def _cast(name: str, fact: "Fact", dtype: "np.dtype[Any]", array: Array) -> Array:
     """An array in the type of an input; refused where an element of a type that is not rounded would be another."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        cast = array.astype(fact.dtype)
+    try:
+        is_text = dtypes.STRING in (dtypes.from_numpy(array.dtype), dtypes.from_numpy(dtype))
+    except ValueError:
+        is_text = True
+    if is_text:
+        raise EditError(f"input {name!r} takes {fact}; given {describe(array)}")
+    with np.errstate(invalid="ignore", over="ignore"), warnings.catch_warnings(action="ignore"):
+        cast = array.astype(dtype)
         rounds = dtypes.is_float(dtypes.from_numpy(cast.dtype)) and array.dtype.kind != "c"
-        if not rounds and not np.array_equal(cast.astype(array.dtype), array):
+        same_sign = np.array_equal(cast.astype(np.float64) < 0, array.astype(np.float64) < 0)
+        if not rounds and not (same_sign and np.array_equal(cast.astype(array.dtype), array)):
             hint = "fractions, NaN and numbers out of its range would be others"
             raise EditError(f"input {name!r} takes {fact}, which cannot hold all of {describe(array)}: {hint}")
     return cast
@@ -120,7 +129,8 @@ def _cast(name: str, fact: "Fact", array: Array) -> Array:
 def _fit(model: "Model", name: str, array: Array) -> Array:
     """An array in the declared type, with a batch axis added where only that is missing."""
     fact = model.fact(name)
+    array = with_type(array, fact.dtype)
     if fact.dtype is not None and array.dtype != fact.dtype and array.dtype.kind not in "OUS":
-        array = _cast(name, fact, array)
+        array = _cast(name, fact, fact.dtype, array)
     rank = fact.rank
     return array[None] if rank is not None and array.ndim == rank - 1 else array
