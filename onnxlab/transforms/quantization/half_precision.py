@@ -11,11 +11,13 @@ from onnxlab import dtypes, schemas
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.changes import InsertNode, SetInputs, SetOutputs
 from onnxlab.graph.edits import set_initializer
+from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.protos import tensors
 from onnxlab.operator_schema import FormalParameter, Schema
 from onnxlab.ops import find_traits
 from onnxlab.shapes import TensorFact
-from onnxlab.transforms.quantization.stored_weights import take_from_inputs, unfit
+from onnxlab.transforms.quantization.stored_weights import is_beyond, take_from_inputs, unfit
 from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.rewriting import Rewriting
 
@@ -23,6 +25,12 @@ _COMPUTING: Final = (
     "convolution", "matrix", "recurrent", "normalization", "activation", "pooling", "reduction", "shape", "elementwise",
 )  # fmt: skip
 """Families of operators whose results follow from numbers alone, so that they may be rounded."""
+
+_PASSING: Final = frozenset(("Add", "Sub", "Sum", "Mul", "Div", "Neg", "Where", "ReduceMax", "ReduceMin", "Expand"))
+"""Operators whose results reach as far as what they read; others, besides those that move elements, end that."""
+
+_SOFT: Final = frozenset(("Softmax", "LogSoftmax", "Attention", "MultiHeadAttention", "GroupQueryAttention"))
+"""Operators that make NaN of rows of -infinity, which is what the large numbers that mask elements become."""
 
 
 _SUMMING: Final = frozenset(("ConvInteger", "MatMulInteger"))
@@ -57,6 +65,7 @@ class _Conversion:
         self._type = elem_type
         self._chosen: dict[int, _Slots] = {}
         self._made: set[int] = set()  # values that come in the other type
+        self._beyond: set[int] = set()  # values that stay, since they reach further than the other type
         self._names: dict[int, str] = {}  # by value: the name under which it is had in the other type
 
     def run(self) -> None:
@@ -70,12 +79,26 @@ class _Conversion:
             elif slots is not None and self._is_allowed(node):
                 self._chosen[node.id] = slots
                 self._made.update(node.outputs[slot] for slot in slots.outputs)
+            if node.id not in self._chosen and self._reaches_beyond(node):
+                self._beyond.update(node.outputs)
+        self._drop_idle()
         wide = {vid for vid in self._made if not self._is_read_in_half_alone(self._graph.values[vid])}
         stored = {vid for vid in self._stored() if self._is_read_in_half_alone(self._graph.values[vid])}
         nodes = [self._graph.nodes[ident] for ident in self._chosen]
         captions = [(self._rewriting.place(node), self._graph.label(node)) for node in nodes]  # both as they are before
         for node, caption in zip(nodes, captions, strict=True):
             self._change(node, self._chosen[node.id], wide, stored, caption)
+
+    def _drop_idle(self) -> None:
+        """Leave out nodes that move weights alone, where nothing chosen reads the result: a Cast would follow each."""
+        for ident in reversed(list(self._chosen)):
+            node = self._graph.nodes[ident]
+            if not find_traits(node.domain, node.op_type).moves_only or not self._made.isdisjoint(node.inputs):
+                continue
+            uses = [use for vid in node.outputs if vid for use in self._graph.values[vid].uses]
+            if not any(reader in self._chosen and slot in self._chosen[reader].inputs for reader, slot in uses):
+                del self._chosen[ident]
+                self._made.difference_update(node.outputs)
 
     def _is_allowed(self, node: NodeRecord) -> bool:
         most = self._rewriting.options.most
@@ -91,8 +114,8 @@ class _Conversion:
         if not inputs or node.bodies:
             return None  # bodies are converted by their nodes
         traits, schema = find_traits(node.domain, node.op_type), self._graph.schema(node)
-        if schema is None or (why := self._refusal(node, inputs)):
-            return why if schema is not None else f"{node.op_type} is unknown"
+        if (why := self._refusal(node, inputs)) or schema is None:
+            return why
         slots = self._slots(schema, inputs, outputs)
         if not slots.inputs:
             return self._missing(node) if outputs else None
@@ -101,13 +124,15 @@ class _Conversion:
             return None  # nothing follows in fewer bits, and what it reads would be rounded for it alone
         if traits.moves_only and not any(vid in self._made or self._is_stored(vid) for vid in sources):
             return None  # it computes nothing, so that the Cast behind it does as well
-        return next(filter(None, (self._unfit(node.inputs[slot]) for slot in slots.inputs)), slots)
+        return next(filter(None, (self._unfit(node, node.inputs[slot]) for slot in slots.inputs)), slots)
 
     def _refusal(self, node: NodeRecord, inputs: Sequence[int]) -> str:
         """The reason why a node keeps its type whatever its operator takes, "" where there is none."""
         traits, root = find_traits(node.domain, node.op_type), self._graph.root(self._graph.scopes[node.scope])
-        if root.is_function:
+        if root.is_function or function_key(node.proto) in self._graph.index.functions:
             return "it is a function; inline it first"
+        if self._graph.schema(node) is None:
+            return f"{node.op_type} is unknown"
         if traits.category not in _COMPUTING or traits.random or traits.shape == "data":
             return f"{node.op_type} keeps its type"
         if any(vid and not self._rewriting.elem_type(vid) for vid in node.inputs):
@@ -146,9 +171,22 @@ class _Conversion:
         )
         return _Slots(converted, following)
 
-    def _unfit(self, vid: int) -> str:
-        """The reason why a constant that a node reads cannot be had in the other type, "" where it can."""
-        value = self._graph.values[vid]
+    def _reaches_beyond(self, node: NodeRecord) -> bool:
+        """Whether a node that stays as it is makes numbers beyond the other type, as those that mask elements are."""
+        if node.op_type == "ConstantOfShape" and not node.domain:
+            fills = [item.t for item in node.proto.attribute if item.t.data_type == dtypes.FLOAT]
+            try:
+                return any(is_beyond(tensors.to_array(fill, self._graph.base_dir), self._type) for fill in fills)
+            except LoadError:
+                return False  # it fails when the model runs, whatever is done here
+        passes = node.op_type in _PASSING or find_traits(node.domain, node.op_type).moves_only
+        return passes and not self._beyond.isdisjoint(node.inputs)
+
+    def _unfit(self, node: NodeRecord, vid: int) -> str:
+        """The reason why a node cannot read a value in the other type, "" where it can."""
+        value, traits = self._graph.values[vid], find_traits(node.domain, node.op_type)
+        if vid in self._beyond and (traits.moves_only or node.op_type in _PASSING | _SOFT):
+            return f"{value.name} reaches beyond {dtypes.name(self._type)}"
         try:
             array = self._rewriting.constant(value)
         except LoadError as error:
@@ -156,6 +194,8 @@ class _Conversion:
         if array is None:
             return ""
         why = unfit(array, self._type)
+        if why and is_beyond(array, self._type):
+            self._beyond.add(vid)
         return f"{value.name}: {why}" if why else ""
 
     def _is_quantized(self, vid: int) -> bool:

@@ -105,21 +105,34 @@ def _effect(array: Array, parts: list[Array], axis: int) -> str:
 
 def unfit(array: Array, elem_type: int) -> str:
     """The reason why an array of float32 cannot be stored in a type, "" where it can."""
-    least, largest = float(array.min(initial=0.0)), float(array.max(initial=0.0))
-    if not math.isfinite(least) or not math.isfinite(largest):
-        if elem_type == dtypes.INT8:
-            return "it has NaN or infinities, which int8 does not"
-        finite = array[np.isfinite(array)]
-        least, largest = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
-    peak = least if -least > largest else largest
-    if elem_type == dtypes.INT8:
-        return ""  # scales take any range
-    limits = ml_dtypes.finfo(dtypes.to_numpy(elem_type))  # type: ignore[no-untyped-call]
-    if abs(peak) > float(limits.max):
-        return f"it reaches {peak:.3g}, and {dtypes.name(elem_type)} ends at {float(limits.max):.5g}"
-    if peak and not np.float32(peak).astype(limits.dtype):
+    peak, is_finite = _peak(array)
+    if elem_type == dtypes.INT8:  # scales take any range
+        return "" if is_finite else "it has NaN or infinities, which int8 does not"
+    if abs(peak) > end_of(elem_type):
+        return f"it reaches {peak:.3g}, and {dtypes.name(elem_type)} ends at {end_of(elem_type):.5g}"
+    if peak and not np.float32(peak).astype(dtypes.to_numpy(elem_type)):
         return f"it reaches {peak:.3g}, which is 0 in {dtypes.name(elem_type)}"
     return ""
+
+
+def is_beyond(array: Array, elem_type: int) -> bool:
+    """Whether a finite element is too large for a type of floats."""
+    return abs(_peak(array)[0]) > end_of(elem_type)
+
+
+def end_of(elem_type: int) -> float:
+    """The largest finite number of a type of floats."""
+    return float(ml_dtypes.finfo(dtypes.to_numpy(elem_type)).max)  # type: ignore[no-untyped-call]
+
+
+def _peak(array: Array) -> tuple[float, bool]:
+    """The finite element that is largest without its sign, 0 for none; whether all are finite."""
+    least, largest = float(array.min(initial=0.0)), float(array.max(initial=0.0))
+    is_finite = math.isfinite(least) and math.isfinite(largest)
+    if not is_finite:
+        finite = array[np.isfinite(array)]
+        least, largest = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    return (least if -least > largest else largest), is_finite
 
 
 def _half(array: Array, elem_type: int) -> tuple[list[Array], dict[str, Any]]:
