@@ -26,7 +26,7 @@ LISTS: dict[str, tuple[str, float | None]] = {
     "floats": ("nodes_values", 3), "ints": ("nodes_featureids", 3), "strings": ("nodes_modes", None),
 }  # fmt: skip
 """The attribute that is edited for each kind of list, and the most that its edits may take, in files; strings take 8 or
-16 bytes for each item that changes, which protobuf keeps until the model goes."""
+16 bytes for each item that changes, which protobuf keeps until the model goes: 3.6 files where half of them do."""
 
 Taken = dict[str, float]
 
@@ -49,7 +49,7 @@ def rows() -> Iterator[Line]:
     for kind, (name, limit) in LISTS.items():
         measured = ours if kind == "floats" else _least(f"ours {kind}", path)
         note = f"{name}: {measured['most'] / 1e6:.0f} MB, of which {measured['edits'] / 1e6:.0f} MB stay; "
-        f"file {size / 1e6:.0f} MB"
+        note += f"file {size / 1e6:.0f} MB"
         yield Figure(
             f"peak memory of {EDITS} edits of {kind} ÷ the file", measured["most"] / size, at_most=limit, note=note
         )

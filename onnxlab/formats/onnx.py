@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from io import FileIO
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,7 @@ def _contents(path: Path) -> Iterator[tuple[Content, Stamp]]:
     try:
         # O_NONBLOCK: opening a FIFO must not wait for its writer
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        # no buffer: `read` would copy all of the file to append it to what is in one
-        with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
+        with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise LoadError(f"cannot load {path}: it is no regular file")
@@ -157,14 +156,16 @@ def _contents(path: Path) -> Iterator[tuple[Content, Stamp]]:
         raise LoadError(f"cannot load {path}: {error.strerror or error}") from error
 
 
-def _all(file: FileIO, size: int) -> bytes:
+def _all(file: BufferedReader, size: int) -> bytes:
     if size > LARGEST:
         raise LoadError(
             f"it has {size:,} bytes, and protobuf cannot read a message of 2 GiB or more; a model of that size has its "
             "weights in external data"
         )
-    file.seek(0)
-    return file.read()
+    unbuffered: Any = file.raw  # what is in the buffer would be joined to the rest, by a copy of all
+    unbuffered.seek(0)
+    data: bytes = unbuffered.readall()
+    return data
 
 
 def _missing(path: Path) -> str:
