@@ -89,7 +89,7 @@ def test_sums_of_short_rows_are_those_of_numpy_to_the_bit(length, dtype):
     x = x.astype(dtype)
     x[0, :20], x[1, :20, 0], x[1, 20:40, -1], x[2, :5] = -0.0, np.nan, np.inf, 1e-45
     for keepdims in (0, 1):
-        for array in (x, x[:1, :3], x[:, ::2], x[:0], x.transpose(1, 0, 2)):
+        for array in (x, x[:1, :3], x[:, ::2], x[:0], x.transpose(1, 0, 2), x.T.copy().T, x[..., ::-1]):
             (y,) = run("ReduceSum", array, i64(-1), opset=18, keepdims=keepdims)
             expected = np.sum(array, axis=-1, keepdims=keepdims == 1)
             assert (y.dtype, y.shape) == (dtype, expected.shape)

@@ -39,18 +39,13 @@ _SHORT, _MANY = range(2, 8), 1 << 9
 
 
 def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
-    if axes == (x.ndim - 1,) and x.shape[-1] in _SHORT and x.size >= _MANY and _is_rows(x):
+    if axes == (x.ndim - 1,) and x.shape[-1] in _SHORT and x.size >= _MANY and x.dtype.char in "fd":
         total = np.add(x[..., 0], x[..., 1])  # in the order in which NumPy adds
         for place in range(2, x.shape[-1]):
             np.add(total, x[..., place], out=total)
         np.add(total, 0, out=total)  # NumPy begins with 0: sums of negative zeros are positive
         return total[..., None] if keepdims else total
     return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims)  # type: ignore[call-overload]
-
-
-def _is_rows(x: Array) -> bool:
-    """Whether the rows of floats that NumPy adds one by one lie one behind the other."""
-    return x.dtype.char in "fd" and x.flags.c_contiguous
 
 
 def _mean(x: Array, axes: Axes, keepdims: bool) -> Array:

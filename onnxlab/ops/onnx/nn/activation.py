@@ -327,7 +327,7 @@ def softmax_rows(x: Array, y: Array, apart: bool = False) -> None:
         if not (np.dot(scale, scale) < _FAR and np.dot(factors, factors) < _FAR):  # true for NaN too
             np.subtract(source, np.maximum.reduce(source, axis=-1, keepdims=True), out=block)
             factors = np.reciprocal(np.exp(block, out=block) @ ones)
-        np.multiply(block, factors[:, None], out=result)
+        np.multiply(block, factors[:, None] if len(factors) > 1 else factors.reshape(()), out=result)
 
 
 @kernel("Softmax", since=13)
