@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import onnx
+
 from onnxlab.analysis.diff.becoming import Becoming
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.identical import identical, same_places
@@ -45,6 +47,7 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
             if not identical(graph, diff.b):
                 graph.replay(label, Becoming(graph, diff.b, matching).steps())
             return []
+        diff = _apart(diff, graph)
         matching = same_places(diff.a, graph) if same else match(diff.a, graph)
         with graph.edit(label) as edit:
             transfer = Transfer(diff, graph, matching, edit.apply)
@@ -52,6 +55,17 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
             if strict:
                 refuse_missing(transfer.missing)
         return transfer.missing
+
+
+def _apart(diff: Diff, graph: ModelGraph) -> Diff:
+    """The difference, of a copy where one of its models is the graph that is about to change."""
+    if graph is not diff.a and graph is not diff.b:
+        return diff
+    proto = onnx.ModelProto()
+    proto.CopyFrom(graph.proto)
+    copy = ModelGraph(proto, graph.base_dir, shared=False)
+    a, b = (copy if side is graph else side for side in (diff.a, diff.b))
+    return Diff(a, b, diff.ignored, diff.tolerance)
 
 
 def _through(pairs: GraphMatching, diff: Diff) -> GraphMatching:

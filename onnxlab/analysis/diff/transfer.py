@@ -33,6 +33,7 @@ from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.index.tables import function_key
 from onnxlab.graph.protos.renaming import Renaming
 from onnxlab.graph.state.change import Change
+from onnxlab.graph.state.change_tracker import Target
 
 Do = Callable[[Change], Any]
 
@@ -76,10 +77,7 @@ class Transfer:
                 self._do(SetField(("model", 0), field, getattr(other, field)))
         if other.ir_version > max(header.ir_version, graph.header.ir_version):
             self._do(SetField(("model", 0), "ir_version", other.ir_version))
-        for field, key, skipped in (("metadata_props", "key", "metadata"), ("opset_import", "domain", "opsets")):
-            merged = _merged(getattr(header, field), getattr(other, field), getattr(graph.header, field), key)
-            if merged is not None and skipped not in ignored:
-                self._do(SetField(("model", 0), field, merged))
+        self._keyed(("model", 0), header, other, graph.header)
         functions, its = ({function_key(entry): entry for entry in proto.functions} for proto in (header, other))
         present = {function_key(graph.scopes[ident].proto): ident for ident in graph.index.function_ids}
         for function in [key for key in its if key not in functions and key not in present]:
@@ -90,6 +88,7 @@ class Transfer:
     # -- scopes -----------------------------------------------------------------------------------------------------
 
     def _scope(self, before: Scope, after: Scope, target: Scope) -> None:
+        self._fields(("scope", target.id), before.proto, after.proto, target.proto)
         if "names" not in self._diff.ignored:
             self._rename(before)
         self._stored(after, target)
@@ -176,11 +175,7 @@ class Transfer:
 
     def _change(self, node: NodeRecord, other: NodeRecord, target_node: NodeRecord, target: Scope) -> None:
         before, after = node.proto, other.proto
-        for field in ("op_type", "domain", "overload", "doc_string", "name"):
-            new = getattr(after, field)
-            is_ignored = {"doc_string": "docs", "name": "names"}.get(field) in self._diff.ignored
-            if not is_ignored and getattr(target_node.proto, field) == getattr(before, field) != new:
-                self._do(SetField(("node", target_node.id), field, new))
+        self._fields(("node", target_node.id), before, after, target_node.proto)
         ours, theirs = ({item.name: item for item in proto.attribute} for proto in (before, after))
         for key in {**ours, **theirs} if "attributes" not in self._diff.ignored else ():
             bodies = len(node.bodies.get(key, ())), len(other.bodies.get(key, ()))
@@ -192,6 +187,25 @@ class Transfer:
         outputs = self._rewired(list(target_node.proto.output), (node.outputs, other.outputs), target)
         if outputs != list(target_node.proto.output):
             self._do(SetOutputs(target_node.id, tuple(outputs)))
+
+    def _fields(self, place: Target, before: Any, after: Any, target: Any) -> None:
+        """Make the changes of texts that stand here as they stood, and of metadata."""
+        for field in ("op_type", "domain", "overload", "doc_string", "name"):
+            if field not in after.DESCRIPTOR.fields_by_name:
+                continue
+            new = getattr(after, field)
+            is_ignored = {"doc_string": "docs", "name": "names"}.get(field) in self._diff.ignored
+            if not is_ignored and getattr(target, field) == getattr(before, field) != new:
+                self._do(SetField(place, field, new))
+        self._keyed(place, before, after, target)
+
+    def _keyed(self, place: Target, before: Any, after: Any, target: Any) -> None:
+        """Make the changes of metadata and imports, entry by entry."""
+        for field, key, skipped in (("metadata_props", "key", "metadata"), ("opset_import", "domain", "opsets")):
+            if field in after.DESCRIPTOR.fields_by_name and skipped not in self._diff.ignored:
+                merged = _merged(getattr(before, field), getattr(after, field), getattr(target, field), key)
+                if merged is not None:
+                    self._do(SetField(place, field, merged))
 
     def _rewired(self, names: list[str], slots: tuple[list[int], list[int]], target: Scope) -> list[str]:
         """The names of a node's inputs or outputs here, with those changed that differ between the models."""

@@ -239,3 +239,36 @@ def test_what_no_change_brings_is_refused() -> None:
         with pytest.raises(EditError, match=says):
             model.patch(onnxlab.diff(model, other))
         assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("to_itself", [True, False])
+def test_a_model_that_changes_is_not_read_while_it_does(to_itself: bool) -> None:
+    """A difference with ignored kinds, made to one of the two models that it was taken of."""
+    first, second = onnxlab.load(), onnxlab.load()
+    second.nodes["/stem/relu/Relu"].name = "renamed"
+    second.value("logits").insert_after("Neg")
+    second.remove("/block2/Add", bypass=True)
+    second.add_initializer("extra", np.zeros(3, np.float32))
+    difference = onnxlab.diff(first, second, ignore=["names"])
+    before = second.to_bytes()
+    if to_itself:
+        first.patch(difference)
+        assert not onnxlab.diff(first, second, ignore=["names", "order"])
+    else:
+        count = len(second.nodes)
+        second.patch(difference, strict=False)
+        assert len(second.nodes) <= count + 1
+        second.undo()
+        assert second.to_bytes() == before
+
+
+def test_metadata_and_texts_of_nodes_and_graphs_are_patched() -> None:
+    first, second, third = (onnxlab.load() for _ in range(3))
+    second.nodes["/stem/relu/Relu"].metadata["scope"] = "stem"
+    second.nodes["/stem/relu/Relu"].doc_string = "the first"
+    second.graph_doc_string, second.graph_metadata["of"] = "all of it", "graph"
+    third.nodes["/stem/relu/Relu"].metadata["own"] = "kept"
+    third.patch(onnxlab.diff(first, second))
+    assert dict(third.nodes["/stem/relu/Relu"].metadata) == {"own": "kept", "scope": "stem"}
+    assert third.nodes["/stem/relu/Relu"].doc_string == "the first"
+    assert (third.graph_doc_string, dict(third.graph_metadata)) == ("all of it", {"of": "graph"})
