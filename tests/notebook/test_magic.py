@@ -62,6 +62,8 @@ def test_options(shell: Any, model: onnxlab.Model) -> None:
         ("1 + 1", "is a int; it takes a model"),
         ("model --select Nope*", "no node's name or operator matches 'Nope*'"),
         ("model --height tall", "--height is a number of pixels"),
+        ("model --height ²", "--height is a number of pixels"),
+        (f"model --height {'9' * 5000}", "--height is a number of pixels"),
         ("model --select", "--select needs a value"),
         ("model --color red", "no option --color"),
     ],

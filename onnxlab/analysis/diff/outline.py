@@ -20,6 +20,10 @@ from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos import tensors
 from onnxlab.printable import printable_lines
 
+_PLAIN = (
+    onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING, onnx.AttributeProto.INTS,
+    onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS,
+)  # fmt: skip
 FactOf = Callable[[int], object]
 """What inference knows of a value, by id."""
 
@@ -42,8 +46,25 @@ def _model(graph: ModelGraph, fact: FactOf | None) -> Iterator[str]:
     for ident in graph.index.function_ids:
         scope = graph.scopes[ident]
         names = [", ".join(graph.values[vid].name for vid in formals) for formals in (scope.inputs, scope.outputs)]
-        yield f"function {scope.proto.domain}::{scope.name}({names[0]}) -> {names[1]}"
+        takes = [*scope.proto.attribute, *map(_attribute_of(graph), scope.proto.attribute_proto)]
+        listed = f" {{{', '.join(takes)}}}" if takes else ""
+        name = "::".join(filter(None, (scope.proto.domain, scope.name, scope.proto.overload)))
+        yield f"function {name}({names[0]}) -> {names[1]}{listed}"
+        for opset in scope.proto.opset_import:
+            yield f"  opset {opset.domain or 'ai.onnx'} {opset.version}"
         yield from _scope(graph, scope, "  ", None)
+    yield from _training(graph)
+
+
+def _training(graph: ModelGraph) -> Iterator[str]:
+    for scope in graph.scopes.values():
+        if scope.kind == "training":
+            yield f"{graph.scope_path(scope)}:"
+            yield from _scope(graph, scope, "  ", None)
+    for number, info in enumerate(graph.header.training_info):
+        for field in ("initialization_binding", "update_binding"):
+            for entry in getattr(info, field):
+                yield f"{field} of training_info[{number}] {entry.key} = {entry.value}"
 
 
 def _scope(graph: ModelGraph, scope: Scope, indent: str, fact: FactOf | None) -> Iterator[str]:
@@ -53,7 +74,7 @@ def _scope(graph: ModelGraph, scope: Scope, indent: str, fact: FactOf | None) ->
         for tensor in scope.proto.initializer:
             yield f"{indent}initializer {tensor.name}: {stored(tensor, graph)}"
         for sparse in scope.proto.sparse_initializer:
-            summary = f"{texts.stored_text(sparse)} {_digest(sparse.values, graph)}"
+            summary = f"{texts.stored_text(sparse)} {_digest(sparse.values, graph)} at {_digest(sparse.indices, graph)}"
             yield f"{indent}initializer {sparse.values.name}: {summary}"
     for ident in scope.node_ids:
         node = graph.nodes[ident]
@@ -69,16 +90,28 @@ def _scope(graph: ModelGraph, scope: Scope, indent: str, fact: FactOf | None) ->
 
 def _node(graph: ModelGraph, node: NodeRecord, fact: FactOf | None) -> str:
     proto = node.proto
-    operator = f"{proto.domain}::{proto.op_type}" if proto.domain not in ("", "ai.onnx") else proto.op_type
-    attributes = [
-        f"{item.name}={stored(item.t, graph) if item.HasField('t') else texts.attribute_text(item)}"
-        for item in sorted(proto.attribute, key=lambda item: item.name)
-        if item.type not in (item.GRAPH, item.GRAPHS)
-    ]
+    domain = proto.domain if proto.domain != "ai.onnx" else ""
+    operator = "::".join(filter(None, (domain, proto.op_type, proto.overload)))
+    ordered = sorted(proto.attribute, key=lambda item: item.name)
+    attributes = [*map(_attribute_of(graph), (item for item in ordered if item.type not in (item.GRAPH, item.GRAPHS)))]
     listed = f" {{{', '.join(attributes)}}}" if attributes else ""
     name = f"  # {proto.name}" if proto.name else ""
     types = f" -> {', '.join(str(fact(value)) for value in node.outputs if value)}" if fact is not None else ""
     return f"{', '.join(proto.output)} = {operator}({', '.join(proto.input)}){listed}{types}{name}"
+
+
+def _attribute_of(graph: ModelGraph) -> Callable[[onnx.AttributeProto], str]:
+    """A function that writes an attribute, with a digest where its text does not show all of it."""
+
+    def written(item: onnx.AttributeProto) -> str:
+        if item.HasField("t"):
+            return f"{item.name}={stored(item.t, graph)}"
+        text = texts.attribute_text(item)
+        whole = item.type in _PLAIN and "…" not in text and not text.endswith(" items")
+        digest = "" if item.ref_attr_name or whole else f" {_sha(item.SerializeToString(deterministic=True))}"
+        return f"{item.name}={text}{digest}"
+
+    return written
 
 
 def stored(tensor: Any, graph: ModelGraph) -> str:
@@ -97,4 +130,8 @@ def _digest(tensor: onnx.TensorProto, graph: ModelGraph) -> str:
             data = tensors.to_bytes(tensor, graph.base_dir)
     except (LoadError, ValueError):
         return "unreadable"
+    return _sha(data)
+
+
+def _sha(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()[:16]}"

@@ -79,7 +79,7 @@ def parse(line: str) -> Arguments:
 
 
 def _height(text: str) -> int:
-    if not text.isdigit() or not 120 <= int(text) <= 10_000:
+    if not re.fullmatch(r"\d{3,5}", text) or not 120 <= int(text) <= 10_000:
         raise UsageError(f"%onnx_show: --height is a number of pixels between 120 and 10000, got {text!r}")
     return int(text)
 

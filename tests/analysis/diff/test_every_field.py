@@ -1,6 +1,6 @@
 """Fields that few models have: a difference tells of each, and a patch takes each over or is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 
 import numpy as np
 import onnx
@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
+from onnxlab.analysis.diff.outline import outline
 from onnxlab.errors import EditError
 
 Mutation = Callable[[onnx.ModelProto], object]
@@ -85,3 +86,38 @@ def test_names_alone_change_no_binding_and_no_device() -> None:
     second.value("w").name = "kernel"
     assert {change.kind for change in onnxlab.diff(first, second)} == {"renamed"}
     assert len(onnxlab.diff(first, second, ignore=["names"])) == 0
+
+
+def _longer() -> onnx.ModelProto:
+    model = trained()
+    places = helper.make_tensor("", TensorProto.INT64, [2], [0, 3])
+    sparse = helper.make_sparse_tensor(helper.make_tensor("s", TensorProto.FLOAT, [2], [1.0, 2.0]), places, [2, 2])
+    model.graph.sparse_initializer.append(sparse)
+    model.graph.node[0].attribute.append(helper.make_attribute("long", list(range(50))))
+    model.graph.node[0].attribute.append(helper.make_attribute("sparse", sparse))
+    model.functions[0].attribute_proto.append(helper.make_attribute("alpha", 1.0))
+    return model
+
+
+def _first(numbers: MutableSequence[int], number: int) -> None:
+    numbers[0] = number
+
+
+LINES: dict[str, Mutation] = {
+    "a binding": lambda m: setattr(m.training_info[0].update_binding[0], "value", "w"),
+    "a node of training": lambda m: setattr(m.training_info[0].algorithm.node[0], "op_type", "Abs"),
+    "a long attribute": lambda m: _first(m.graph.node[0].attribute[0].ints, 7),
+    "places of an attribute": lambda m: _first(m.graph.node[0].attribute[1].sparse_tensor.indices.int64_data, 1),
+    "places of an initializer": lambda m: _first(m.graph.sparse_initializer[0].indices.int64_data, 1),
+    "an attribute of a function": lambda m: setattr(m.functions[0].attribute_proto[0], "f", 2.0),
+    "an opset of a function": lambda m: setattr(m.functions[0].opset_import[0], "version", 17),
+    "an overload": lambda m: setattr(m.functions[0], "overload", "second"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_of_text_tells_of_every_part_that_computes(name: str) -> None:
+    other = _longer()
+    LINES[name](other)
+    first, second = (outline(onnxlab.load(model).graph).split("\n") for model in (_longer(), other))
+    assert len(set(second) - set(first)) == 1
