@@ -8,6 +8,7 @@ from onnx import TensorProto, helper
 import onnxlab
 from onnxlab import ops, schemas
 from onnxlab.errors import LimitError
+from onnxlab.ops.onnx.tensor.ngrams import GramTree
 from tests.support.oracle import new_session
 
 ML, MICROSOFT = "ai.onnx.ml", "com.microsoft"
@@ -160,10 +161,9 @@ def changed(number, **attributes):
 @pytest.mark.parametrize(
     "nodes", [
         chain(stopwords=["a"]),  # the number of words depends on them
-        changed(1, pad_value="a"),  # the filling is an item
         changed(1, tokenexp="("),
         chain()[::2],  # nothing makes words
-    ], ids=["stop words", "filling", "expression", "no words"],
+    ], ids=["stop words", "expression", "no words"],
 )  # fmt: skip
 def test_what_does_not_go_together_stays(nodes) -> None:
     ours = onnxlab.load(model_of(nodes))
@@ -213,6 +213,27 @@ def test_an_edit_of_the_words_counts() -> None:
     assert not after.any()
     ours.undo()
     np.testing.assert_array_equal(ours.run({"x": x})["y"], before)
+
+
+def test_a_large_pool_is_read_once_whatever_else_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"w{number}" for number in range(40_000)]
+    counts = node("TfIdfVectorizer", mode="TF", min_gram_length=1, max_gram_length=1, max_skip_count=0,
+                  ngram_counts=[0], ngram_indexes=[*range(len(words))], pool_strings=words)  # fmt: skip
+    ours, x = onnxlab.load(model_of([*chain()[:1], changed(1, tokenexp="[a-z0-9]+")[1], counts])), ["W7 w39999 w7 zzz"]
+    builds = []
+    original = GramTree.__init__
+
+    def counting(self, *arguments):
+        builds.append(1)
+        original(self, *arguments)
+
+    monkeypatch.setattr(GramTree, "__init__", counting)
+    for case in ("LOWER", "UPPER", "LOWER"):
+        ours.nodes["StringNormalizer#0"].attributes["case_change_action"] = case
+        result = ours.run({"x": np.array(x, object)})["y"][0]
+        assert np.flatnonzero(result).tolist() == ([7, 39_999] if case == "LOWER" else [])
+    assert fused(ours) == ["TextCounts"]
+    assert builds == [1]
 
 
 def test_a_large_result_is_refused_by_its_size() -> None:

@@ -15,11 +15,11 @@ class CountedTexts(NodePass):
     def run(self, draft: NodeList) -> NodeList:
         """The nodes with which texts are counted; those that made words are left out afterwards."""
         functions = {key[:2] for key in draft.scope.compiler.snapshot.functions}
-        nodes = {
-            node: replace(node, domain=OWN, op_type=TEXT_COUNTS, since_version=1, inputs=(texts,), input_ids=(0,),
-                          attributes=Fixed(attributes))
-            for node, (texts, attributes) in counted(
-                draft.nodes, draft.scope.reads, draft.seen, functions,
-                lambda name: draft.fact(name).rank == 1 and draft.fact(name).dtype == object).items()
-        }  # fmt: skip
+        nodes = counted(
+            draft.nodes, draft.scope.reads, draft.seen, functions,
+            lambda name: draft.fact(name).rank == 1 and draft.fact(name).dtype == object,
+            lambda node, texts, attributes: replace(
+                node, domain=OWN, op_type=TEXT_COUNTS, since_version=1, inputs=(texts,), input_ids=(0,),
+                attributes=Fixed(attributes)),
+        )  # fmt: skip
         return replace(draft, nodes=tuple([nodes.get(node, node) for node in draft.nodes])) if nodes else draft

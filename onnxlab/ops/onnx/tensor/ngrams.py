@@ -52,11 +52,14 @@ class GramTree:
     Args:
         columns: the column of each.
         width: the column of what is no n-gram.
+
+    Attributes:
+        items: {item of an n-gram: its number}.
     """
 
     def __init__(self, columns: Mapping[Gram, int], width: int) -> None:
         items = {item: number for number, item in enumerate(dict.fromkeys(item for gram in columns for item in gram))}
-        self._items, self._unknown, self._width = items, len(items), width
+        self.items, self._unknown, self._width = items, len(items), width
         self._first, self._numbers = _table(items)
         self._levels: list[_Level] = []
         nodes: dict[Gram, int] = {(): 0}
@@ -68,7 +71,7 @@ class GramTree:
 
     def number(self, item: Any) -> int:
         """The number of an item, another one for what is no item."""
-        return self._items.get(item, self._unknown)
+        return self.items.get(item, self._unknown)
 
     def columns(self, numbers: Array, least: int, most: int, skip: int) -> Array:
         """[rows, n-grams]: the column of each in [rows, items], of these lengths, up to `skip` items between two.
@@ -100,7 +103,7 @@ class GramTree:
         """The number of each item of an array."""
         if self._numbers is not None and rows.dtype.kind in "iu":
             return self._numbers.take(rows.astype(np.int64, copy=False) - self._first, mode="clip")
-        numbers = map(self._items.get, rows.ravel().tolist(), repeat(self._unknown))
+        numbers = map(self.items.get, rows.ravel().tolist(), repeat(self._unknown))
         return np.fromiter(numbers, np.intp, rows.size).reshape(rows.shape)
 
 
