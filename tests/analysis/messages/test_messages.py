@@ -139,7 +139,7 @@ def test_explain_on_the_command_line(
     text = text_of(SAID["E01"][1])
     assert cli.main(["explain", text, str(tmp_path / "add.onnx")]) == 0
     assert "in the model: add1 (Add) reads x: float32[2], i: int64[2]" in capsys.readouterr().out
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert cli.main(["explain", "-", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["schema"], answer["messages"][0]["code"]) == ("onnxlab/explain/1", "E01")
