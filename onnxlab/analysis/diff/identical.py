@@ -33,24 +33,28 @@ def identical(a: ModelGraph, b: ModelGraph) -> bool:
 
 
 def _same_data(model: onnx.ModelProto, other: onnx.ModelProto, base_dir: Path | None, other_dir: Path | None) -> bool:
-    if base_dir == other_dir or (base_dir and other_dir and base_dir.resolve() == other_dir.resolve()):
+    if same_folder(base_dir, other_dir):
         return True
-    for first, second in zip(external_data.all_tensors(model), external_data.all_tensors(other), strict=True):
-        if external_data.is_external(first):
-            try:
-                if not _same_elements(LazyTensor(first, base_dir), LazyTensor(second, other_dir)):
-                    return False
-            except LoadError:
-                return False
-    return True
+    pairs = zip(external_data.all_tensors(model), external_data.all_tensors(other), strict=True)
+    return all(same_elements(first, base_dir, other_dir) for first, _ in pairs if external_data.is_external(first))
 
 
-def _same_elements(tensor: LazyTensor, other: LazyTensor) -> bool:
-    for start in range(0, tensor.size, _BLOCK):
-        count = min(_BLOCK, tensor.size - start)
-        if tensor.elements(start, count).tobytes() != other.elements(start, count).tobytes():
-            return False
-    return True
+def same_folder(base_dir: Path | None, other_dir: Path | None) -> bool:
+    """Whether data files of two models are found in one folder."""
+    return base_dir == other_dir or bool(base_dir and other_dir and base_dir.resolve() == other_dir.resolve())
+
+
+def same_elements(tensor: onnx.TensorProto, base_dir: Path | None, other_dir: Path | None) -> bool:
+    """Whether a tensor that lies in a data file has the same elements in two folders; False where one is unreadable."""
+    try:
+        ours, theirs = LazyTensor(tensor, base_dir), LazyTensor(tensor, other_dir)
+        return all(
+            ours.elements(start, min(_BLOCK, ours.size - start)).tobytes()
+            == theirs.elements(start, min(_BLOCK, ours.size - start)).tobytes()
+            for start in range(0, ours.size, _BLOCK)
+        )
+    except LoadError:
+        return False
 
 
 def same_places(a: ModelGraph, b: ModelGraph) -> GraphMatching:

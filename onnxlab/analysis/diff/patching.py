@@ -6,12 +6,14 @@ import onnx
 
 from onnxlab.analysis.diff.becoming import Becoming
 from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.identical import identical, same_places
+from onnxlab.analysis.diff.identical import identical, same_elements, same_folder, same_places
 from onnxlab.analysis.diff.matching import GraphMatching, match
 from onnxlab.analysis.diff.transfer import Transfer, refuse_missing
 from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.external_data import all_tensors, is_external
 
 
 def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = "") -> list[str]:
@@ -30,12 +32,14 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
 
     Raises:
         EditError: something is missing, the models of the difference were edited since, or the result is not valid.
+        LoadError: a data file of the second model, which lies in another folder, cannot be read.
     """
     expect(diff, Diff, "diff", "the difference of two models, as onnxlab.diff(a, b) makes it")
     if (diff.a.version, diff.b.version) != diff.versions:
         raise EditError("one of the models was edited after the difference was taken; take it again")
     label = label or "patch"
     with graph.lock:
+        diff = _carried(diff, graph)
         same = graph is diff.a or identical(graph, diff.a)
         if same and not diff.ignored:
             if graph.read_only:
@@ -55,6 +59,20 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
             if strict:
                 refuse_missing(transfer.missing)
         return transfer.missing
+
+
+def _carried(diff: Diff, graph: ModelGraph) -> Diff:
+    """The difference, with what lies in data files of the second model read in where this model would not find it."""
+    b, proto = diff.b, onnx.ModelProto()
+    if b.base_dir is None or same_folder(graph.base_dir, b.base_dir) or not any(map(is_external, all_tensors(b.proto))):
+        return diff
+    proto.CopyFrom(b.proto)
+    count = 0
+    for tensor in filter(is_external, list(all_tensors(proto))):
+        if not same_elements(tensor, graph.base_dir, b.base_dir):
+            tensor.CopyFrom(tensors.read_in(tensor, b.base_dir))
+            count += 1
+    return Diff(diff.a, ModelGraph(proto, b.base_dir, shared=False), diff.ignored, diff.tolerance) if count else diff
 
 
 def _apart(diff: Diff, graph: ModelGraph) -> Diff:

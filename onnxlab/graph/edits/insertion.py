@@ -178,10 +178,7 @@ def _tensor(graph: ModelGraph, other: ModelGraph, tensor: onnx.TensorProto, name
     """A copy under another name; data that lies beside the other model is read in."""
     copy = onnx.TensorProto()
     if tensor.data_location == onnx.TensorProto.EXTERNAL and other.base_dir != graph.base_dir:
-        copy.CopyFrom(tensors.from_array(tensors.to_array(tensor, other.base_dir)))
-        copy.metadata_props.extend(tensor.metadata_props)
-        if tensor.doc_string:
-            copy.doc_string = tensor.doc_string
+        copy.CopyFrom(tensors.read_in(tensor, other.base_dir))
     else:
         copy.CopyFrom(tensor)
     copy.name = name

@@ -102,6 +102,15 @@ def from_array(array: Array, name: str = "") -> onnx.TensorProto:
     return tensor.whole() if isinstance(tensor, RawTensor) else tensor
 
 
+def read_in(tensor: onnx.TensorProto, base_dir: Path | None) -> onnx.TensorProto:
+    """A copy of a tensor that lies in a data file, with the elements in the message. Raises LoadError as `to_array`."""
+    copy = from_array(to_array(tensor, base_dir), tensor.name)
+    copy.metadata_props.extend(tensor.metadata_props)
+    if tensor.doc_string:
+        copy.doc_string = tensor.doc_string
+    return copy
+
+
 def raw_tensor(array: Array, name: str = "") -> RawTensor | onnx.TensorProto:
     """The same for a model to store; a message of its own for strings. Raises as `from_array`."""
     elem_type = dtypes.from_numpy(array.dtype)

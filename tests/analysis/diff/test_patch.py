@@ -1,6 +1,7 @@
 """A difference applied: to the model that it begins with, and to others."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -272,3 +273,30 @@ def test_metadata_and_texts_of_nodes_and_graphs_are_patched() -> None:
     assert dict(third.nodes["/stem/relu/Relu"].metadata) == {"own": "kept", "scope": "stem"}
     assert third.nodes["/stem/relu/Relu"].doc_string == "the first"
     assert (third.graph_doc_string, dict(third.graph_metadata)) == ("all of it", {"of": "graph"})
+
+
+@pytest.mark.parametrize("is_third", [False, True])
+def test_weights_in_files_of_another_folder_come_along(tmp_path: Path, is_third: bool) -> None:
+    """Both models call their data file the same, so that a location alone would find the old weights."""
+    models = []
+    for number in range(2):
+        proto = onnx.parser.parse_model(
+            '<ir_version: 9, opset_import: ["" : 18]> g (float[4] x) => (float[4] y) { a = Mul(x, w) y = Add(a, kept) }'
+        )
+        for name, first in (("w", number), ("kept", 5)):
+            proto.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(first, first + 4, dtype="f4"), name))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        words = {"save_as_external_data": True, "location": "data.bin", "size_threshold": 0}
+        onnx.save(proto, folder / "m.onnx", **words)
+        models.append(onnxlab.load(folder / "m.onnx"))
+    first, second = models
+    third = onnxlab.load(tmp_path / "0" / "m.onnx")
+    if is_third:
+        third.nodes[0].name = "another"
+    before = third.to_bytes()
+    third.patch(onnxlab.diff(first, second))
+    np.testing.assert_array_equal(third.run({"x": np.ones(4, np.float32)})["y"], np.float32([6, 8, 10, 12]))
+    assert third.proto.graph.initializer[1].HasField("data_location"), "equal data stay where they are"
+    third.undo()
+    assert third.to_bytes() == before
