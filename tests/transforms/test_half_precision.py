@@ -46,3 +46,11 @@ def test_scatters_that_onnxruntime_has_not_in_half_stay(ort_run: Oracle) -> None
     expected = ort_run(model.to_bytes(), feeds)
     model.quantize("float16")
     np.testing.assert_allclose(ort_run(model.to_bytes(), feeds)["y"], expected["y"], rtol=1e-3)
+
+
+def test_bits_stay_those_of_float32() -> None:
+    model = onnxlab.load(onnx.parser.parse_model("""<ir_version: 12, opset_import: ["" : 26]>
+        bits (float[3] x) => (int32[3] y) { d = Mul(x, x) y = BitCast<to = 6>(d) }"""))  # fmt: skip
+    receipt = model.quantize("float16", verify=False)
+    assert [(place.place, place.why) for place in receipt.unfit] == [("BitCast#1", "BitCast keeps its type")]
+    onnx.checker.check_model(model.proto, full_check=True)

@@ -40,8 +40,8 @@ def run(rewriting: Rewriting, form: str, elem_type: int) -> None:
 
 
 def _weights(rewriting: Rewriting, scope: Scope) -> Iterator[tuple[ValueRecord, onnx.TensorProto]]:
-    """Large float32 tensors that nodes read, inputs with defaults included."""
-    for value in map(rewriting.graph.values.__getitem__, list(scope.names.values())):
+    """Large float32 tensors that nodes read, inputs with defaults included; in an order that no edit changes."""
+    for value in [rewriting.graph.values[scope.names[name]] for name in sorted(scope.names)]:
         tensor = value.initializer if value.is_input else rewriting.stored(value)
         if not isinstance(tensor, onnx.TensorProto) or tensor.data_type != dtypes.FLOAT:
             continue
