@@ -185,6 +185,8 @@ def _session(graph: ModelGraph) -> Any:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # it writes past Python, into the terminal
         options.intra_op_num_threads = 1  # idle threads spin, which counts as processor time
+        levels = onnxruntime.GraphOptimizationLevel  # above layouts, 1.31 crashes at a Transpose and MatMul in float16
+        options.graph_optimization_level = getattr(levels, "ORT_ENABLE_LAYOUT", levels.ORT_ENABLE_ALL)
         providers = ["CPUExecutionProvider"]
         return onnxruntime.InferenceSession(graph.proto.SerializeToString(), options, providers=providers)
     except Exception:

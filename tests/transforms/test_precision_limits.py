@@ -184,3 +184,17 @@ def test_calls_of_functions_say_what_to_do_and_get_no_casts() -> None:
     assert {place.why for place in receipt.unfit if "Block" in place.place} == {"it is a function; inline it first"}
     assert not any("unknown" in place.why for place in receipt.unfit)
     assert not [node for node in model.nodes if node.op_type == "Cast" and node.inputs[0].name == "alias"]
+
+
+def test_a_transpose_and_a_product_in_float16_do_not_end_the_process() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[5,2,64] x) => (float[2,5,64] y)
+        { a = Relu(x) turned = Transpose<perm = [1, 0, 2]>(a) product = MatMul(turned, w) y = Neg(product) }"""
+    proto = onnx.parser.parse_model(text)
+    proto.graph.initializer.append(numpy_helper.from_array(normal(64, 64), "w"))
+    model = onnxlab.load(proto)
+    (suggested,) = model.suggest(level="float16")
+    assert suggested.verdict == "rounded"
+    feeds = {"x": normal(5, 2, 64)}
+    before = model.run(feeds)
+    model.quantize("float16")
+    assert off(model.run(feeds, providers=["onnxruntime"]), before, "y") < 0.01

@@ -154,8 +154,10 @@ def _session(model: onnx.ModelProto, optimize: bool = True, threads: int = 0) ->
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = threads
-    if not optimize:
-        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    levels = runtime.GraphOptimizationLevel  # above that of layouts, 1.31 crashes at a Transpose and MatMul in float16
+    options.graph_optimization_level = getattr(
+        levels, "ORT_ENABLE_LAYOUT" if optimize else "ORT_DISABLE_ALL", levels.ORT_ENABLE_ALL
+    )
     return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
