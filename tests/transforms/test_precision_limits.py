@@ -198,3 +198,25 @@ def test_a_transpose_and_a_product_in_float16_do_not_end_the_process() -> None:
     before = model.run(feeds)
     model.quantize("float16")
     assert off(model.run(feeds, providers=["onnxruntime"]), before, "y") < 0.01
+
+
+@pytest.mark.parametrize("form", [form for form in ALL if form.endswith("weights")])
+def test_what_a_preview_takes_back_changes_no_byte_of_the_next_call(form: Any) -> None:
+    branches = [
+        helper.make_graph(
+            [helper.make_node("Constant", [], [f"{name}{number}"], value=numpy_helper.from_array(normal(64, 64)))
+             for number in range(3)]
+            + [helper.make_node("Sum", [f"{name}{number}" for number in range(3)], [f"{name}_sum"])],
+            name, [], [helper.make_tensor_value_info(f"{name}_sum", 1, [64, 64])],
+        )
+        for name in ("then", "other")
+    ]  # fmt: skip
+    choice = helper.make_node("If", ["flag"], ["y"], then_branch=branches[0], else_branch=branches[1])
+    ends = [helper.make_tensor_value_info("flag", 9, [])], [helper.make_tensor_value_info("y", 1, [64, 64])]
+    graph = helper.make_graph([choice], "g", *ends)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    straight, after_preview = (onnxlab.load(onnx.load_from_string(proto.SerializeToString())) for _ in range(2))
+    straight.quantize(form)
+    after_preview.quantize(form, dry_run=True)
+    after_preview.quantize(form)
+    assert straight.to_bytes() == after_preview.to_bytes()

@@ -133,7 +133,8 @@ class _Conversion:
             return "it is a function; inline it first"
         if self._graph.schema(node) is None:
             return f"{node.op_type} is unknown"
-        if traits.category not in _COMPUTING or traits.random or traits.shape == "data":
+        is_computing = traits.category in _COMPUTING and not traits.random and node.op_type != "BitCast"
+        if not is_computing or traits.shape == "data":
             return f"{node.op_type} keeps its type"
         if any(vid and not self._rewriting.elem_type(vid) for vid in node.inputs):
             return "the element type of an input is not known"

@@ -26,7 +26,7 @@ _MOST_SCALES: Final = 32  # elements for each scale, at least
 
 def run(rewriting: Rewriting, form: str, elem_type: int) -> None:
     """Store the large float32 weights of graphs and bodies in another type, and let a node make them float32 again."""
-    for scope in list(rewriting.graph.scopes.values()):
+    for scope in sorted(rewriting.graph.scopes.values(), key=rewriting.graph.scope_path):
         if scope.kind == "training" or rewriting.is_protected_scope(scope):
             continue
         for value, tensor in list(_weights(rewriting, scope)):
