@@ -35,6 +35,25 @@ def check_model(proto: onnx.ModelProto, findings: Findings) -> None:
             "raise ir_version to 3 or more", "none", str(len(proto.opset_import)),
         )  # fmt: skip
     _check_versions(proto.opset_import, "the model", findings)
+    for number, info in enumerate(proto.training_info):
+        _check_bindings(proto, info, number, findings)
+
+
+def _check_bindings(proto: onnx.ModelProto, info: onnx.TrainingInfoProto, number: int, findings: Findings) -> None:
+    """Warnings of bindings of training that lead from no output, or to no initializer."""
+    graphs = proto.graph, info.algorithm
+    stored = {tensor.name for graph in graphs for tensor in graph.initializer}
+    stored |= {tensor.values.name for graph in graphs for tensor in graph.sparse_initializer}
+    for part, bindings in (("initialization", info.initialization_binding), ("algorithm", info.update_binding)):
+        outputs = {output.name for output in getattr(info, part).output}
+        for entry in bindings:
+            wrong = [(entry.key, "initializer of the model", stored), (entry.value, f"output of the {part}", outputs)]
+            for name, kind, names in wrong:
+                if name not in names:
+                    findings.warning(
+                        "training-binding", f"training_info[{number}] binds {entry.key!r} to {entry.value!r}, and "
+                        f"{name!r} is no {kind}", "bind it anew (model.bind)", f"an {kind}", "none",
+                    )  # fmt: skip
 
 
 def check_ir_version(proto: onnx.ModelProto, findings: Findings) -> None:
