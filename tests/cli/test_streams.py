@@ -103,6 +103,18 @@ def test_numbers_that_are_none_are_wrong_words(words: list[str], model: str, tmp
     assert "fault of onnxlab" not in capsys.readouterr().err
 
 
+def test_a_sample_that_cannot_be_used_is_no_small_error(model: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "samples").mkdir()
+    array = np.ones((1, 3), np.float32)
+    np.savez(tmp_path / "samples" / "0.npz", x=array, y=array)
+    words = ["evaluate", model, model, str(tmp_path / "samples")]
+    assert cli.main([*words, "--at-most", "0"]) == exits.DONE
+    np.savez(tmp_path / "samples" / "1.npz", x=array)
+    assert cli.main(words) == exits.DONE
+    assert cli.main([*words, "--at-most", "0"]) == exits.DIFFERENT
+    assert "1.npz" in capsys.readouterr().out
+
+
 def test_inputs_are_read_from_regular_files_alone(model: str, capsys: Capture) -> None:
     assert cli.main(["run", model, f"x={os.devnull}"]) == exits.UNREADABLE
     assert "it is no regular file; give name=array.npy or arrays.npz" in capsys.readouterr().err

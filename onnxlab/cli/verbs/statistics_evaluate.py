@@ -30,7 +30,7 @@ def add(verbs: Verbs) -> None:
     _samples(evaluate)
     evaluate.add_argument("--metric", default="", metavar="NAMES", help="comma-separated: top1, top5, mse")
     evaluate.add_argument("--b-providers", metavar="NAMES", help="providers of the other model; default: the same")
-    words = "the largest error relative to the peak that is accepted"
+    words = "the largest error relative to the peak that is accepted; a sample that cannot be used is one too large"
     evaluate.add_argument("--at-most", type=number, metavar="ERROR", help=words)
 
 
@@ -94,4 +94,6 @@ def _evaluate(options: argparse.Namespace) -> int:
             checkpoint=options.checkpoint, client=client,
         )  # fmt: skip
     answer(options, evaluation.as_dict, lambda: str(evaluation))
-    return DIFFERENT if options.at_most is not None and evaluation.worst_error > options.at_most else DONE
+    if options.at_most is None:
+        return DONE
+    return DIFFERENT if evaluation.failed or evaluation.worst_error > options.at_most else DONE
