@@ -77,7 +77,7 @@ def _stored(graph: "ModelGraph") -> Iterator[tuple[Sequence[int], int]]:
             values = tensor.values if hasattr(tensor, "indices") else tensor
             yield values.dims, values.data_type
     for node in graph.nodes.values():
-        for attribute in node.proto.attribute if is_constant(node) else ():
+        for attribute in node.proto.attribute if node.proto.op_type == "Constant" and is_constant(node) else ():
             if attribute.name in ("value", "sparse_value"):
                 tensor = attribute.t if attribute.name == "value" else attribute.sparse_tensor.values
                 yield tensor.dims, tensor.data_type

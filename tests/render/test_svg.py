@@ -185,3 +185,10 @@ def test_frames_are_around_the_labels_of_lines_in_them(corpus: Corpus) -> None:
 def test_a_model_that_only_calls_a_function_is_drawn_as_what_that_is_made_of(corpus: Corpus) -> None:
     boxes = picture(onnxlab.load(corpus["functions_ts"])).boxes
     assert [box.title for box in boxes] == ["x", *["FBlock"] * 12, "204"], "weights that are handed on have no boxes"
+
+
+def test_letters_that_the_font_has_need_no_fonts_of_the_machine() -> None:
+    plain = '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="30"><text x="4" y="20">8×1×…</text></svg>'
+    assert not png.needs_other_fonts(plain)
+    assert png.needs_other_fonts(plain.replace("8", "名"))
+    assert png.rasterized(plain) == png.rasterized(plain.replace("</svg>", "<!-- 名 --></svg>"))

@@ -16,11 +16,10 @@ from onnxlab.ops import find_traits
 LEAST_SHARE = 8
 """Nodes count as having scopes where at least one of LEAST_SHARE claims one."""
 LEAST_PATHS = 3
-_NUMBER = re.compile(r"\d+")
 _KIND = re.compile(r"[._](w|b|weights?|bias|kernel|filter)(_\d+)?$")
 COUNTED = re.compile(r"[a-z\d_]+_\d+\.[wb]_\d+")
 """Names that PaddlePaddle makes of operator and number, "conv2d_7.w_0", which tell nothing of modules."""
-_MEANINGLESS = re.compile(r"^(onnx::|p2o|val_|const|_?\d|helper\.|graph_constant)", re.IGNORECASE)
+_MEANINGLESS = re.compile(rf"(?i:onnx::|p2o|val_|const|_?\d|helper\.|graph_constant)|{COUNTED.pattern}")
 
 
 def parameter_paths(
@@ -86,7 +85,7 @@ def _path_of(node: NodeRecord, stored: Mapping[int, str], names: NameScopes) -> 
     common = ROOT
     for value in node.inputs:
         name = stored.get(value, "")
-        if not name or _MEANINGLESS.match(name) or COUNTED.match(name):
+        if not name or _MEANINGLESS.match(name):
             continue
         path = names.named(parts_of(name))
         if path != ROOT:
@@ -102,7 +101,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     parts = parts[:-1]
     joined: list[str] = []
     for part in parts:
-        if _NUMBER.fullmatch(part) and joined:
+        if part.isdecimal() and joined:
             joined[-1] = f"{joined[-1]}.{part}"
         else:
             joined.append(part)

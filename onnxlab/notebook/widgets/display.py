@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_BOXES = 20
 """Boxes of the picture beside the widget, which is made with every output and so must take little time."""
 WIDGET, SVG, PNG = "application/vnd.jupyter.widget-view+json", "image/svg+xml", "image/png"
-SCALE, MOST_PIXELS = 1.5, 1_500_000
+SCALE, MOST_PIXELS = 1.5, 500_000
 """Scale and most pixels of the PNG, which must take little time too."""
 
 

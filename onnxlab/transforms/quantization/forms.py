@@ -34,14 +34,16 @@ class Form:
 
 FORMS: Final[Mapping[str, Form]] = MappingProxyType({
     "int8_weights": Form(
-        "Store weights in int8 with a scale for each channel; nodes compute in float32 as before.",
+        "Store weights of 1,024 elements and more in int8 with a scale for each channel; nodes compute as before.",
         13, dtypes.INT8, stored_weights.run,
     ),
     "float16_weights": Form(
-        "Store weights in float16; nodes compute in float32 as before.", 6, dtypes.FLOAT16, stored_weights.run
+        "Store weights of 1,024 elements and more in float16; nodes compute as before.",
+        6, dtypes.FLOAT16, stored_weights.run,
     ),
     "bfloat16_weights": Form(
-        "Store weights in bfloat16; nodes compute in float32 as before.", 13, dtypes.BFLOAT16, stored_weights.run
+        "Store weights of 1,024 elements and more in bfloat16; nodes compute as before.",
+        13, dtypes.BFLOAT16, stored_weights.run,
     ),
     "float16": Form(
         "Compute in float16 wherever operators and numbers allow it; inputs and outputs stay float32.",

@@ -83,7 +83,9 @@ export class Rewriting {
       this.found.value = { asked: options, answer, gains: null };
       this.shown.value = answer.rules.some((info) => info.rule === rule) ? { rule, place: -1 } : ALL;
       this.#mark();
-      return answer.rules.length ? "" : "Nothing would change.";
+      if (answer.rules.length) return "";
+      const why = options.level.endsWith("_weights") ? ": no float32 weight of 1,024 elements or more is left" : "";
+      return `Nothing would change${options.rules.length ? "" : why}.`;
     });
   }
 
