@@ -142,7 +142,7 @@ def tokenizer(
 
     def tokenize(x: Array) -> Array:
         lists = lists_of(x.ravel().tolist())
-        longest = filled(lists, pad_value)
+        longest, _ = filled(lists, pad_value)
         return strings(lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)], (*x.shape, longest))
 
     return tokenize

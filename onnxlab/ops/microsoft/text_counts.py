@@ -166,7 +166,7 @@ def text_counts(stages: Sequence[str], **attributes: Any) -> Callable[[Array], A
         if normalizer is not None:
             items = [*map(change, items)] or [""]
         lists = lists_of(items)
-        width = filled(lists, filling)
+        width, _ = filled(lists, filling)
         words: Iterable[str] = lists[0] if len(lists) == 1 else chain.from_iterable(lists)
         items_of_words = np.fromiter(map(numbers.get, words, repeat(otherwise)), np.intp, len(lists) * width)
         return counter.counted(tree.columns(items_of_words.reshape(len(lists), width), *lengths))

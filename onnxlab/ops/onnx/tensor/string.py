@@ -73,10 +73,9 @@ def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> 
     Without a delimiter, strings are split at runs of white space.
     """
     parts = splitter(delimiter, maxsplit)(texts(x))
-    counts = np.array([*map(len, parts)], np.int64)
-    width = filled(parts, "")
+    width, lengths = filled(parts, "")
     words = np.fromiter(chain.from_iterable(parts), object, width * len(parts))
-    return words.reshape(*x.shape, width), counts.reshape(x.shape)
+    return words.reshape(*x.shape, width), np.array(lengths, np.int64).reshape(x.shape)
 
 
 def splitter(delimiter: str = "", maxsplit: int | None = None) -> Callable[[list[str]], list[list[str]]]:
@@ -85,14 +84,14 @@ def splitter(delimiter: str = "", maxsplit: int | None = None) -> Callable[[list
     return lambda items: [text.split(separator, most) if text else [] for text in items]
 
 
-def filled(lists: Sequence[list[Any]], item: Any) -> int:
-    """The length of the longest list, which all others have afterwards, with `item` behind the last."""
+def filled(lists: Sequence[list[Any]], item: Any) -> tuple[int, list[int]]:
+    """(length of the longest list, which all have afterwards, with `item` behind the last; lengths before)."""
     lengths = [*map(len, lists)]
     width = max(lengths, default=0)
     if width > min(lengths, default=0):
         for part, length in zip(lists, lengths, strict=True):
             part += [item] * (width - length)
-    return width
+    return width, lengths
 
 
 @kernel("RegexFullMatch", since=20)
