@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from onnxlab.execution.base.provider import Provider
     from onnxlab.execution.planning.partition import Partition
     from onnxlab.execution.run.compiled_parts import Compiled
+    from onnxlab.execution.run.requests import Keep
     from onnxlab.execution.run.runner import Runner
 
 Array = np.ndarray[Any, Any]
@@ -149,11 +150,9 @@ class Running(Editing, Copying, RunnerOwner):
         threads = threads if type(threads) is int else expect(threads, int, "threads", "a number")
         feeds, names = by_name(self.graph, feeds), None if outputs is None else by_name(self.graph, outputs)
         runner = self._runner or self.runner
-        if exact:
-            return runner.run(feeds, names, limits=limits, progress=progress, seed=seed, strict=strict)
-        by = runner.by(providers, threads) if providers else runner.usual(threads)
-        return runner.run(feeds, names, limits=limits, progress=progress, keep="border", seed=seed,
-                               strict=strict, by=by)  # fmt: skip
+        keep: Keep = "exact" if exact else "border"
+        by = None if exact else runner.by(providers, threads) if providers else runner.usual(threads)
+        return runner.run(feeds, names, limits=limits, progress=progress, keep=keep, seed=seed, strict=strict, by=by)
 
     @property
     def compiled(self) -> Compiled:

@@ -40,6 +40,7 @@ class StoreState:
         held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
         has_run: whether the values are those of a run.
         lost: why the inputs of the last run are not there, "" where they are, or nothing was run.
+        exact: whether no value was made by other kernels than NumPy's, node by node.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
@@ -48,6 +49,12 @@ class StoreState:
     held: int = 0
     has_run: bool = False
     lost: str = ""
+    exact: bool = True
+
+    def of_inputs(self) -> StoreState:
+        """The state without what any kernels made."""
+        arrays = {value: array for value, array in self.arrays.items() if value in self.fed}
+        return replace(self, arrays=arrays, held=total(arrays.values()), exact=True)
 
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
@@ -217,7 +224,7 @@ class ValueStore:
         arrays.update(known)
         return replace(
             state, arrays=arrays, fed=state.fed.union(fed) if fed.keys() <= equal else frozenset(fed),
-            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True, lost="",
+            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True, lost="", exact=False,
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
@@ -323,7 +330,7 @@ class ValueStore:
         held = state.held + at_most(values.values())
         if held <= self.budget:
             arrays = {**values, **state.arrays}
-            self._state = replace(state, arrays=arrays, held=held)
+            self._state = replace(state, arrays=arrays, held=held, exact=False)
 
     def merge(self, version: int, began: StoreState, new: StoreState, is_drawn: bool = False) -> bool:
         """Take over the values of a run, unless the model or the state changed since it began; tells whether it did.

@@ -21,8 +21,8 @@ from onnxlab.infer.facts.type_protos import fact_of_type
 from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
 
-Keep: TypeAlias = 'bool | Literal["border"]'
-"""What a run keeps: every value, none, or those at the borders of parts."""
+Keep: TypeAlias = 'bool | Literal["border", "exact"]'
+"""What a run keeps: every value ("exact": and reuses none of other kernels), none, or those at the borders of parts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 from weakref import WeakMethod
@@ -157,10 +158,11 @@ class Runner:
             outputs: names of any values of the main graph; default: the graph's outputs.
             limits: what the run may use, and the flag that stops it.
             progress: called with the progress of the run, about ten times a second.
-            keep: True keeps all values, node by node, and reuses those that are still fresh. "border" keeps the inputs
-                and the values that cross between parts, so that `value` can compute the others when they are asked for.
-                A run that feeds other values than inputs is a what-if: it reads kept values, inputs too, that the
-                feeds cannot change, and leaves the store as it is. False frees memory as early as possible.
+            keep: True keeps all values, node by node, and reuses those that are still fresh; "exact" reuses none that
+                other kernels made. "border" keeps the inputs and the values that cross between parts, so that `value`
+                can compute the others when they are asked for. False frees memory as early as possible. A run that
+                feeds other values than inputs is a what-if: it reads kept values, inputs too, that the feeds cannot
+                change, and leaves the store as it is.
             seed: of random operators.
             strict: refuse nodes for which onnxruntime would refuse the model.
             by: programs of other providers than the runner's own; with `keep=True`, the runner's own are used.
@@ -172,6 +174,7 @@ class Runner:
             RunError: a node failed; LimitError, RunStopped: the budget is used up, or the run was stopped.
             KeyboardInterrupt: raised at once; the run is stopped and its result dropped.
         """
+        exact, keep = keep == "exact", keep == "exact" or keep
         owner = self.programs if by is None or keep is True else by
         if feeds is not None and type(feeds) is not dict:
             feeds = self._requests.named(owner.current(), feeds)
@@ -185,6 +188,11 @@ class Runner:
         request = self._requested(owner, feeds, outputs, keep, limits, plain and strict, seed)
         if strict and self._refused is not None:
             self._refused.check(request.compiler, request.arrays, request.names)
+        if exact and not request.state.exact:
+            state = request.state.of_inputs()
+            if request.is_kept:
+                self.store.merge(request.compiler.version, request.state, state)
+            request = replace(request, state=state)
         call = Call(limits, progress, seed, owner.threads, owner.prepare)
         with Loading(call.limits):
             return self._run(owner, request, call)
