@@ -33,6 +33,7 @@ Half: TypeAlias = Literal["", "exact", "rounded"]
 Layer: TypeAlias = Literal[
     "", "convolution", "product", "recurrent", "attention", "model", "transform", "lookup", "comparison"
 ]
+Masks: TypeAlias = Literal["", "passed", "read"]
 SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
 
 
@@ -72,6 +73,8 @@ class OpTraits(NamedTuple):
         commutative: whether its inputs may be exchanged.
         saturates: the least and the greatest number that it makes, reached where inputs are large; None without bounds.
         layer: the kind of network layer that is named after it; "" where it only completes a layer.
+        masks: what becomes of numbers far beyond the others, which mask elements: "passed" on to the results, or
+            "read" as the mask of a softmax; "" where they end.
         zero_gradient: whether it makes integers or booleans, which small changes of the inputs leave as they are.
         signature: the axes of its inputs, see shape_signatures.py.
         same_since: version from which on later ones differ in nothing but types and attributes; 0 if not stated.
@@ -105,6 +108,7 @@ class OpTraits(NamedTuple):
     commutative: bool = False
     saturates: tuple[float, float] | None = None
     layer: Layer = ""
+    masks: Masks = ""
     zero_gradient: bool = False
     signature: str = ""
     same_since: int = 0

@@ -26,13 +26,6 @@ _COMPUTING: Final = (
 )  # fmt: skip
 """Families of operators whose results follow from numbers alone, so that they may be rounded."""
 
-_PASSING: Final = frozenset(("Add", "Sub", "Sum", "Mul", "Div", "Neg", "Where", "ReduceMax", "ReduceMin", "Expand"))
-"""Operators whose results reach as far as what they read; others, besides those that move elements, end that."""
-
-_SOFT: Final = frozenset(("Softmax", "LogSoftmax", "Attention", "MultiHeadAttention", "GroupQueryAttention"))
-"""Operators that make NaN of rows of -infinity, which is what the large numbers that mask elements become."""
-
-
 _SUMMING: Final = frozenset(("ConvInteger", "MatMulInteger"))
 
 
@@ -180,13 +173,13 @@ class _Conversion:
                 return any(is_beyond(tensors.to_array(fill, self._graph.base_dir), self._type) for fill in fills)
             except LoadError:
                 return False  # it fails when the model runs, whatever is done here
-        passes = node.op_type in _PASSING or find_traits(node.domain, node.op_type).moves_only
-        return passes and not self._beyond.isdisjoint(node.inputs)
+        traits = find_traits(node.domain, node.op_type)
+        return (traits.moves_only or traits.masks == "passed") and not self._beyond.isdisjoint(node.inputs)
 
     def _unfit(self, node: NodeRecord, vid: int) -> str:
         """The reason why a node cannot read a value in the other type, "" where it can."""
         value, traits = self._graph.values[vid], find_traits(node.domain, node.op_type)
-        if vid in self._beyond and (traits.moves_only or node.op_type in _PASSING | _SOFT):
+        if vid in self._beyond and (traits.moves_only or traits.masks or traits.layer == "attention"):
             return f"{value.name} reaches beyond {dtypes.name(self._type)}"
         try:
             array = self._rewriting.constant(value)

@@ -387,6 +387,7 @@ _ARITHMETIC = OpTraits(
     out_bytes_since=7,
     size_arithmetic=True,
     blockwise=True,
+    masks="passed",
 )
 traits("Add Mul", _ARITHMETIC._replace(commutative=True))
 traits("Div", _ARITHMETIC._replace(zero_signs=(1,)))
@@ -526,6 +527,7 @@ traits(
         out_bytes_since=7,
         blockwise=True,
         commutative=True,
+        masks="passed",
     ),
 )
 traits(
@@ -540,5 +542,6 @@ traits(
         fresh=True,
         size_arithmetic=True,
         layer="comparison",
+        masks="passed",
     ),
 )

@@ -359,7 +359,8 @@ traits("CumSum", OpTraits(category="reduction", shape="shapes", flops=1))
 traits("ReduceL1 ReduceLogSum ReduceLogSumExp", OpTraits(category="reduction", shape="sizes", flops=1))
 traits("ReduceL2 ReduceMean ReduceSumSquare", OpTraits(category="reduction", shape="sizes", flops=1, half="rounded"))
 traits(
-    "ReduceMax ReduceMin", OpTraits(category="reduction", shape="sizes", flops=1, half="exact", size_arithmetic=True)
+    "ReduceMax ReduceMin",
+    OpTraits(category="reduction", shape="sizes", flops=1, half="exact", size_arithmetic=True, masks="passed"),
 )
 traits("ReduceProd", OpTraits(category="reduction", shape="sizes", flops=1, size_arithmetic=True))
 traits("ReduceSum", OpTraits(category="reduction", shape="sizes", flops=1, half="rounded", size_arithmetic=True))

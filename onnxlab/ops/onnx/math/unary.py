@@ -262,6 +262,7 @@ traits(
         half="exact",
         size_arithmetic=True,
         blockwise=True,
+        masks="passed",
     ),
 )
 traits(

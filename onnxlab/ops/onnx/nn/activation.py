@@ -501,7 +501,15 @@ traits("HardSigmoid", _BLOCKWISE._replace(saturates=(0.0, 1.0)))
 traits("Hardmax", OpTraits(category="activation", shape="shapes", flops=1, elements="none", flattened_before=13))
 traits(
     "LogSoftmax Softmax",
-    OpTraits(category="activation", shape="shapes", flops=5, elements="none", half="rounded", flattened_before=13),
+    OpTraits(
+        category="activation",
+        shape="shapes",
+        flops=5,
+        elements="none",
+        half="rounded",
+        masks="read",
+        flattened_before=13,
+    ),
 )
 traits("Relu", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="exact", blockwise=True))
 traits("Shrink SwiGLU", OpTraits(category="activation", shape="shapes", flops=1))
