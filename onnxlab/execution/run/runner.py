@@ -332,9 +332,9 @@ class Runner:
     ) -> dict[str, Any]:  # fmt: skip
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
-        The values that they read come from `feeds`, else from the inputs of the last run, else, before any run, they
-        are made up from facts. Without `feeds`, the outputs after a run are kept too, as they are those of a run of the
-        whole graph; with a seed, those of random nodes are made again.
+        The values that they read come from `feeds`, else from the inputs of the last run, else, before any run and for
+        inputs that came since, they are made up from facts. Without `feeds`, the outputs after a run are kept too, as
+        they are those of a run of the whole graph; with a seed, those of random nodes are made again.
 
         Raises:
             NameLookupError: a node is in a function, which runs only when it is called.
@@ -352,16 +352,23 @@ class Runner:
         call = Call(limits, progress, seed or 0, self.programs.threads, self.programs.prepare)
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
-        last = self._requests.last_inputs(compiler, state)
-        if state.has_run and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of the whole graph
-            if not feeds:
-                arrays = self._requests.checked(compiler, self._requests.with_pins(compiler, last))
-                values = drawn(compiler, seed, {compiler.ids[name] for name in names})
-                with Loading(call.limits):
-                    return self._incremental.run(compiler, state, arrays, names, call, values)
-            if stale := selection.stale(state, arrays):
-                arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
-        arrays |= self._requests.checked(compiler, selection.known(state, self.store.pins, arrays))
+        last, pins = self._requests.last_inputs(compiler, state), self.store.pins
+        inputs = self._requests.input_facts(compiler).keys()
+
+        def can_be_told(values: Sequence[str]) -> bool:
+            """Whether inputs of the last run and pins lead to some values."""
+            ids = compiler.ids
+            ends = compiler.main.border(values, lambda name: name in last or ids.get(name, 0) in pins, missing=True)
+            return state.has_run and inputs.isdisjoint(ends)
+
+        if not feeds and can_be_told(names):
+            arrays = self._requests.checked(compiler, self._requests.with_pins(compiler, last))
+            values = drawn(compiler, seed, {compiler.ids[name] for name in names})
+            with Loading(call.limits):
+                return self._incremental.run(compiler, state, arrays, names, call, values)
+        if stale := [name for name in selection.stale(state, arrays) if can_be_told([name])]:
+            arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
+        arrays |= self._requests.checked(compiler, selection.known(state, pins, arrays))
         selection.make_up(self.graph, arrays, seed or 0, call.limits, state.lost)
         with Loading(call.limits):
             program = self.programs.program(compiler, arrays, names)

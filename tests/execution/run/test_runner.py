@@ -7,6 +7,7 @@ import onnxlab
 from onnxlab import ops
 from onnxlab.errors import FeedError, NameLookupError, RunError, UnsupportedOperatorError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.schemas import Schema
 from tests.execution.support.models import CHAIN, graph, model, node, runner
@@ -139,6 +140,22 @@ def test_a_selection_after_a_run_whose_inputs_are_not_kept_has_to_be_fed():
     np.testing.assert_array_equal(run.run_nodes([node(run, "c")], {"b": X})["c"], -X)
     run.run({"x": X[:1]}, keep="border")
     np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.maximum(X[:1], 0) + X[:1]))
+
+
+@pytest.mark.parametrize("keep", [True, "border"])
+def test_a_selection_after_an_edit_reads_what_the_last_run_still_gives(keep):
+    run = runner("""g (float[2, 4] x, float[2, 4] w) => (float[2, 4] y, float[2, 4] z) {
+        a = Neg (x)  b = Exp (a)  y = Relu (b)  z = Abs (w)  q = Add (a, w) }""")
+    run.run({"x": X, "w": X}, keep=keep)
+    edits.add_input(run.graph, helper.make_tensor_value_info("u", onnx.TensorProto.FLOAT, [2, 4]))
+    reader = run.graph.nodes[node(run, "z")]
+    edits.set_input(run.graph, reader, 0, "u")
+    chosen = [node(run, "b"), node(run, "y")]
+    np.testing.assert_array_equal(run.run_nodes(chosen)["y"], np.exp(-X))
+    results = run.run_nodes([*chosen, reader.id])  # `u` is made up, `a` is not
+    np.testing.assert_array_equal(results["y"], np.exp(-X))
+    assert results["z"].shape == (2, 4)
+    np.testing.assert_array_equal(run.run_nodes([node(run, "q")], {"w": 2 * X})["q"], X)
 
 
 def test_a_selection_uses_fresh_values_and_makes_up_the_rest():
