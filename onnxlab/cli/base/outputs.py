@@ -54,10 +54,9 @@ def save_model(
 
     with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
         file = Path(folder) / "model"
-        inside = (
-            False if external_data_copies.mentioned(model.proto) else external
-        )  # a piped model has no files beside it
-        model.save(file, format=form or "onnx", external_data=inside)
+        if external_data_copies.mentioned(model.proto):  # a piped model has no files beside it
+            external = False
+        model.save(file, format=form or "onnx", external_data=external)
         deliver(file.read_bytes())
 
 
