@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import onnx
 
 from onnxlab import schemas
 from onnxlab.analysis.findings import Findings
+from onnxlab.graph.protos.renaming import nodes_inside
 
 if TYPE_CHECKING:
     from onnxlab.graph.edit.model_graph import ModelGraph
@@ -193,18 +194,8 @@ def _key(domain: str, name: str, overload: str) -> tuple[str, str, str]:
 
 def _callees(nodes: Sequence[onnx.NodeProto], keys: set[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """The functions that some nodes call, those in bodies included."""
-    callees: dict[tuple[str, str, str], None] = {}
-    pending: list[Any] = [nodes]
-    while pending:
-        for node in pending.pop():
-            key = _key(node.domain, node.op_type, node.overload)
-            if key in keys:
-                callees[key] = None
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    pending.append(attribute.g.node)
-                pending += [body.node for body in attribute.graphs]
-    return list(callees)
+    operators = dict.fromkeys(_key(node.domain, node.op_type, node.overload) for node in nodes_inside(nodes))
+    return [key for key in operators if key in keys]
 
 
 def _check_calls(calls: dict[tuple[str, str, str], list[tuple[str, str, str]]], findings: Findings) -> None:

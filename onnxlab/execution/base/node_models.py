@@ -9,6 +9,7 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.protos.renaming import nodes_inside
 
 IR_VERSION = 10
 
@@ -67,11 +68,4 @@ def _model(graph: onnx.GraphProto, versions: dict[str, int]) -> onnx.ModelProto:
 
 def _domains(graph: onnx.GraphProto) -> set[str]:
     """Domains of the nodes, those of bodies included."""
-    domains: set[str] = set()
-    waiting = [graph]
-    while waiting:
-        for node in waiting.pop().node:
-            domains.add(schemas.canonical_domain(node.domain))
-            waiting += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-            waiting += [body for attribute in node.attribute for body in attribute.graphs]
-    return domains
+    return {schemas.canonical_domain(node.domain) for node in nodes_inside(graph.node)}

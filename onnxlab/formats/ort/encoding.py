@@ -19,6 +19,7 @@ from onnxlab.formats.ort.operators import (
 from onnxlab.formats.ort.runtime_optimizations import RuntimeOptimization, optimization_tables
 from onnxlab.formats.ort.writer import LARGEST, write
 from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.renaming import graphs_of, names_defined
 from onnxlab.schemas import canonical_domain
 
 _A = onnx.AttributeProto
@@ -153,6 +154,8 @@ class _Encoder:
             case _A.TENSOR:
                 fields["t"] = tensor_table(attribute.t)
             case _A.GRAPH:
+                if not attribute.HasField("g"):
+                    raise SaveError(f"attribute {attribute.name!r} is a GRAPH without its graph")
                 fields["g"] = self.graph(attribute.g, types)
             case _A.TENSORS:
                 fields["tensors"] = [tensor_table(tensor) for tensor in attribute.tensors]
@@ -163,19 +166,11 @@ class _Encoder:
         return fields
 
 
-def _defined(graph: onnx.GraphProto) -> set[str]:
-    """The names that a graph defines."""
-    names = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
-    names |= {sparse.values.name for sparse in graph.sparse_initializer}
-    return names | {name for node in graph.node for name in node.output}
-
-
 def captured(node: onnx.NodeProto) -> Iterator[str]:
     """Names that the bodies of a node read from outside of it, in the order in which they are read."""
     for attribute in node.attribute:
-        bodies = [attribute.g] if attribute.type == _A.GRAPH else attribute.graphs
-        for body in bodies:
-            defined = _defined(body)
+        for body in graphs_of(attribute):
+            defined = names_defined(body)
             for inner in body.node:
                 yield from (name for name in inner.input if name and name not in defined)
                 yield from (name for name in captured(inner) if name not in defined)

@@ -11,6 +11,7 @@ from onnxlab.formats.base.format import FormatLoss
 from onnxlab.formats.ort.operators import schema_of
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.inlining import inline_functions
+from onnxlab.graph.protos.renaming import graphs_of
 from onnxlab.infer import Inference
 from onnxlab.infer.dropin.fact_writer import Writer
 from onnxlab.infer.facts.type_protos import type_of_fact
@@ -81,8 +82,8 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
-            if attribute.type == _A.GRAPH:
-                yield from graphs(attribute.g)
+            for body in graphs_of(attribute):
+                yield from graphs(body)
 
 
 def import_all(model: onnx.ModelProto) -> None:
@@ -160,8 +161,8 @@ def untyped(graph: onnx.GraphProto, outer: frozenset[str]) -> Iterator[str]:
     for node in graph.node:
         yield from (name for name in (*node.input, *node.output) if name and name not in known)
         for attribute in node.attribute:
-            if attribute.type == _A.GRAPH:
-                yield from untyped(attribute.g, known)
+            for body in graphs_of(attribute):
+                yield from untyped(body, known)
 
 
 def _is_typed(proto: onnx.TypeProto) -> bool:
@@ -196,8 +197,8 @@ def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterat
         if function or (halves and f"{domain}:{node.op_type}" not in kernels):
             yield f"{node.op_type} {node.name or next(iter(node.output), '')!r}"
         for attribute in node.attribute:
-            if attribute.type == _A.GRAPH:
-                yield from _without_kernels(attribute.g, types)
+            for body in graphs_of(attribute):
+                yield from _without_kernels(body, types)
 
 
 def losses(model: onnx.ModelProto) -> Iterator[FormatLoss]:

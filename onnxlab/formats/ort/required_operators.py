@@ -11,6 +11,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.errors import LoadError
 from onnxlab.formats.ort.operators import schema_of
+from onnxlab.graph.protos.renaming import nodes_inside
 from onnxlab.printable import printable_lines
 
 _TYPES: Final = "!globally_allowed_types;"
@@ -120,13 +121,9 @@ def _functions(model: onnx.ModelProto) -> set[tuple[str, str]]:
 
 
 def _of_nodes(nodes: Any, opsets: Mapping[str, int], functions: set[tuple[str, str]]) -> Iterator[Key]:
-    for node in nodes:
+    for node in nodes_inside(nodes):
         if (node.domain, node.op_type) in functions or (node.op_type == "Constant" and not node.domain):
             continue  # ONNX Runtime inlines calls and makes initializers of constants
         schema = schema_of(node, opsets)
         domain = schemas.canonical_domain(node.domain)
         yield domain, schema.since_version if schema is not None else opsets.get(domain, 1), node.op_type
-        for attribute in node.attribute:
-            bodies = [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else attribute.graphs
-            for body in bodies:
-                yield from _of_nodes(body.node, opsets, functions)

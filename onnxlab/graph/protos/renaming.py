@@ -131,14 +131,12 @@ def names_defined(graph: onnx.GraphProto) -> dict[str, None]:
 
 
 def nodes_inside(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.NodeProto]:
-    """Nodes and all nodes in their bodies, without recursion."""
+    """Nodes, each followed by those in its bodies, without recursion."""
     stack = list(nodes)[::-1]
     while stack:
         node = stack.pop()
         yield node
-        for attribute in node.attribute:
-            for body in graphs_of(attribute):
-                stack.extend(body.node)
+        stack += [inner for attribute in node.attribute for body in graphs_of(attribute) for inner in body.node][::-1]
 
 
 def _rename_list(names: Any, values: Mapping[str, str]) -> None:

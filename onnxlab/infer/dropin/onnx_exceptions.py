@@ -19,6 +19,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.index.tables import function_key
+from onnxlab.graph.protos.renaming import nodes_inside
 from onnxlab.infer.live.live_inference import Inference
 
 _TYPE_CODES = ("type-mismatch", "arity")
@@ -85,9 +86,10 @@ def refuse_cycles(model: onnx.ModelProto) -> None:
         onnx.checker.ValidationError: a function calls itself; the message names the calls.
     """
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
-    callees = {
-        name: [key for key in _called(function.node) if key in functions] for name, function in functions.items()
-    }
+    callees = {}
+    for name, function in functions.items():
+        called = ((node.domain, node.op_type, node.overload) for node in nodes_inside(function.node))
+        callees[name] = [key for key in called if key in functions]
     done: set[tuple[str, str, str]] = set()
     for start in callees:
         path, pending = {start: None}, [iter(callees[start])]
@@ -106,15 +108,3 @@ def refuse_cycles(model: onnx.ModelProto) -> None:
             elif callee not in done:
                 path[callee] = None
                 pending.append(iter(callees[callee]))
-
-
-def _called(nodes: Iterable[onnx.NodeProto]) -> Iterator[tuple[str, str, str]]:
-    """(domain, name, overload) of every operator in these nodes and their subgraphs."""
-    for node in nodes:
-        yield node.domain, node.op_type, node.overload
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
-                yield from _called(graph.node)
-
-
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)

@@ -261,6 +261,14 @@ def test_what_cannot_be_held_is_refused_by_name(tmp_path: Path) -> None:
         model.save(tmp_path / "m.ort")
 
 
+def test_a_graph_that_is_absent_is_not_written_as_an_empty_one(tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["": 20]> g (float[N] x) => (float[N] y) { y = Abs(x) }'
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    model.proto.graph.node[0].attribute.add(name="body", type=onnx.AttributeProto.GRAPH)
+    with pytest.raises(SaveError, match="'body' is a GRAPH without its graph"):
+        model.save(tmp_path / "m.ort")
+
+
 @pytest.mark.parametrize("kind", ["INT4", "UINT4", "FLOAT4E2M1", "COMPLEX64"])
 @pytest.mark.parametrize("constant", [False, True])
 def test_tensors_that_the_format_cannot_hold_are_refused(kind: str, constant: bool, tmp_path: Path) -> None:

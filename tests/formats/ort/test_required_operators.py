@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from onnx import helper
 
 import onnxlab
 from onnxlab import cli
 from onnxlab.errors import LoadError
+from onnxlab.formats.ort.encoding import captured
 from onnxlab.formats.ort.required_operators import RequiredOperators, parse
 from tests.support.samples import ort_pairs, samples
 
@@ -62,6 +64,17 @@ def test_what_is_no_list_is_refused(text: str, message: str) -> None:
 def test_bodies_and_functions_are_looked_into() -> None:
     required = onnxlab.load(ort_pairs()["399_scan9_sum"][0]).files.required_operators()
     assert {name for _, _, name in required.operators} == {"Scan", "Add", "Identity"}
+
+
+def test_graphs_in_attributes_of_other_types_are_no_bodies() -> None:
+    relu = helper.make_graph([helper.make_node("Relu", ["outer"], ["r"])], "stray", [], [])
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=1)
+    node.attribute[0].graphs.append(relu)
+    node.attribute[0].g.CopyFrom(relu)
+    values = [helper.make_tensor_value_info(name, 1, [2, 2]) for name in "xy"]
+    proto = helper.make_model(helper.make_graph([node], "g", values[:1], values[1:]), ir_version=10)
+    assert {name for _, _, name in onnxlab.load(proto).files.required_operators().operators} == {"Softmax"}
+    assert list(captured(node)) == []
 
 
 def test_the_command_line_prints_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
