@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController  # here: a fork during a later im
 
 from onnxlab.execution.base.provider import Step
 from onnxlab.forking import fork_safe
+from onnxlab.ops.base.registry import attributes_of
 
 MULTIPLYING = frozenset((
     "glow.operators",
@@ -107,7 +108,5 @@ def may_use(call: Callable[..., Any]) -> bool:
 
 def is_shared(step: Step, arrays: Iterable[Any]) -> bool:
     """Whether threads of BLAS may share a step on values of at most LITTLE bytes and these constants."""
-    call = step.call
-    attributes = call.keywords.values() if isinstance(call, partial) else ()
-    sizes = [len(value) for value in attributes if isinstance(value, Sized)]
+    sizes = [len(value) for value in attributes_of(step.call).values() if isinstance(value, Sized)]
     return used_by(step) and max([*sizes, *[np.size(array) for array in arrays]], default=0) > FEW

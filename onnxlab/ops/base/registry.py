@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
@@ -82,7 +83,16 @@ class KernelEntry:
                 bound = bind(**attributes)
             return bound(*inputs)
 
+        vars(call)["keywords"] = attributes
+        call.__module__ = bind.__module__
         return call
+
+
+def attributes_of(call: Function) -> Attributes:
+    """The attributes of the node that `KernelEntry.of` made a kernel for; none for any other callable."""
+    if isinstance(call, partial):
+        return call.keywords
+    return vars(call).get("keywords", {}) if isinstance(call, FunctionType) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +173,7 @@ def kernel(
     def add(function: F) -> F:
         if bound:
             whole = lambda *inputs, **attributes: function(**attributes)(*inputs)  # noqa: E731
+            whole.__module__ = function.__module__
             _kernels.add(KernelEntry(domain, op_type, since, whole, context, bind=function))
         else:
             _kernels.add(KernelEntry(domain, op_type, since, function, context))

@@ -119,6 +119,18 @@ def test_what_cannot_reach_blas_is_known():
     assert not blas.may_use(ops.find_kernel("ai.onnx.ml", "TreeEnsembleClassifier", 3).function)
 
 
+@pytest.mark.parametrize("op_type", ["LinearRegressor", "LinearClassifier", "SVMRegressor", "SVMClassifier"])
+def test_kernels_bound_to_attributes_are_known_by_the_module_that_registers_them(op_type):
+    entry = ops.find_kernel("ai.onnx.ml", op_type, 1)
+    step = Step("a node", f"ai.onnx.ml::{op_type}", 1, entry.of({"coefficients": [0.0] * 5000}), ("x",), ("y",))
+    assert blas.may_use(entry.function)
+    assert blas.used_by(step)
+    assert blas.is_shared(step, [])
+    few = entry.of({"coefficients": [0.0] * 40})
+    assert not blas.is_shared(Step("a node", op_type, 1, few, ("x",), ("y",)), [])
+    assert not blas.may_use(ops.find_kernel("ai.onnx.ml", "Scaler", 1).of({"scale": [1.0]}))
+
+
 def test_products_of_few_elements_are_left_to_the_caller_s_thread():
     def step(op_type, **attributes):
         call = partial(ops.find_kernel("", op_type, 21).function, **attributes)
