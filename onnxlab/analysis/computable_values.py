@@ -1,5 +1,6 @@
 """Values of the last run, computed as far as they can be: where a node fails, those that do not depend on it."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from onnxlab.errors import LimitError, RunError, RunStopped
@@ -7,6 +8,8 @@ from onnxlab.limits import Limits
 
 if TYPE_CHECKING:
     from onnxlab.execution.run.runner import Runner
+
+_SHOWN = 3
 
 
 def keep_computable(runner: "Runner", limits: Limits | None = None) -> dict[str, RunError]:
@@ -25,6 +28,13 @@ def keep_computable(runner: "Runner", limits: Limits | None = None) -> dict[str,
     except RunError:
         return _one_by_one(runner, limits)
     return {}
+
+
+def failure_text(failed: Mapping[str, RunError], total: int) -> str:
+    """Text about values that cannot be computed, out of `total`: how many, the first ones, and one reason."""
+    names, error = list(failed), next(iter(failed.values()))
+    shown = ", ".join(map(repr, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
+    return f"{len(names)} of {total} values cannot be computed: {shown}: {error}"
 
 
 def _one_by_one(runner: "Runner", limits: Limits | None) -> dict[str, RunError]:

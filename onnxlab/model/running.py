@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 import numpy as np
 
-from onnxlab.analysis.computable_values import keep_computable
+from onnxlab.analysis.computable_values import failure_text, keep_computable
 from onnxlab.argument_types import expect, seed_of
 from onnxlab.errors import NameLookupError, OnnxlabWarning
 from onnxlab.execution.base.array_memory import copied
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from onnxlab.execution.run.runner import Runner
 
 Array = np.ndarray[Any, Any]
-
-_SHOWN = 3
 
 Followers = list[Callable[[], Callable[[GraphCommit], Any] | None]]
 """Weak references to methods that follow commits."""
@@ -266,8 +264,9 @@ class Values(Spelled, Mapping[str, Array]):
 
     A run keeps its inputs and the values that cross between its parts. Every other value, and every value that an edit
     or a pin made stale, is computed from the inputs of the last run when it is asked for. `get(name, stale=True)` gives
-    the array from before. Iteration and `in` cover every value of the main graph that can be computed so; `items()` and
-    `values()` compute all of them at once.
+    the array from before. Iteration, `in` and `len` compute nothing: they cover every value of the main graph that the
+    inputs lead to. `keys()`, `items()`, `values()`, and so `dict(values)`, compute all of them at once, and leave those
+    out that nodes which fail would make.
     """
 
     __slots__ = ("_left_out", "_runner")
@@ -314,6 +313,10 @@ class Values(Spelled, Mapping[str, Array]):
         graph = self._runner.graph
         return graph.resolve_value(by_name(graph, name))
 
+    def keys(self) -> KeysView[str]:
+        """The names of all values, computed at once; a warning names those that cannot be computed."""
+        return KeysView(self._computed())
+
     def items(self) -> ItemsView[str, Array]:
         """All values, computed at once; a warning names those that cannot be computed."""
         return ItemsView(self._computed())
@@ -327,15 +330,12 @@ class Values(Spelled, Mapping[str, Array]):
         failed = keep_computable(self._runner)
         if not failed:
             return self
-        names, error = list(failed), next(iter(failed.values()))
-        shown = ", ".join(map(repr, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
-        message = f"{len(names)} of {len(self)} values cannot be computed: {shown}: {error}"
-        warnings.warn(message, OnnxlabWarning, stacklevel=3)
+        warnings.warn(failure_text(failed, len(self)), OnnxlabWarning, stacklevel=3)
         return Values(self._runner, failed)
 
     def __contains__(self, name: object) -> bool:
         name = by_name(self._runner.graph, name)
-        return isinstance(name, str) and self._runner.on_demand.can_tell(name)
+        return isinstance(name, str) and name not in self._left_out and self._runner.on_demand.can_tell(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name in self._runner.on_demand.known_names() if name not in self._left_out])

@@ -32,6 +32,20 @@ def test_all_values_are_had_but_those_behind_a_node_that_fails(keep: Any) -> Non
         opened.values["r"]
 
 
+def test_a_dict_of_the_values_is_that_of_their_items() -> None:
+    opened = onnxlab.load(model(FAILING))
+    opened.runner.run({"x": np.ones(2, np.float32), "s": np.array([5])}, keep="border")
+    with pytest.warns(OnnxlabWarning, match=r"^3 of 9 values cannot be computed"):
+        values = dict(opened.values)
+    assert values.keys() == set("xsyqhk")
+    with pytest.warns(OnnxlabWarning):
+        names = opened.values.keys()
+    assert ("q" in names, "r" in names, len(names)) == (True, False, 6)
+    assert ("r" in opened.values, "r" in [*opened.values], len(opened.values)) == (True, True, 9)  # nothing is computed
+    with pytest.warns(OnnxlabWarning):
+        assert opened.values == opened.values
+
+
 def test_a_limit_ends_all_values() -> None:
     opened = onnxlab.load(model(FAILING))
     opened.runner.run({"x": np.ones(2, np.float32), "s": np.array([5])}, keep="border")
