@@ -12,6 +12,7 @@ import pytest
 
 from onnxlab import cli
 from onnxlab.cli.base import deadline
+from tests.cli.conftest import Pipe
 from tests.support.corpus import Corpus
 
 
@@ -138,7 +139,9 @@ def test_feeds_that_are_no_files_are_named(model: str, capsys: pytest.CaptureFix
     assert "there is no file '3'; give arrays in files, as name=array.npy" in capsys.readouterr().err
 
 
-def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that would have been run."""
     commands: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
@@ -146,10 +149,26 @@ def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, monkeypatch: py
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(subprocess, "run", run)
+    return commands
+
+
+def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, commands: list[list[str]]) -> None:
     assert cli.main(["show", model, "--no-browser", "--port", "9999"]) == 0
     assert {"--no-browser", "--port=9999"} <= set(commands[0])
     notebook = json.loads(Path(commands[0][3]).read_text(encoding="utf-8"))
     assert repr(model) in notebook["cells"][0]["source"]
+
+
+def test_show_keeps_a_model_of_standard_input_beside_the_notebook(
+    model: str, commands: list[list[str]], pipe: Pipe
+) -> None:
+    pipe(Path(model).read_bytes())
+    assert cli.main(["show", "-", "--no-browser"]) == 0
+    notebook = Path(commands[0][3])
+    assert repr(str(notebook.parent / "model.onnx")) in json.loads(notebook.read_text())["cells"][0]["source"]
+    assert (notebook.parent / "model.onnx").read_bytes() == Path(model).read_bytes()
+    pipe(b"")
+    assert cli.main(["show", "-"]) == 3
 
 
 def test_help_imports_nothing_heavy() -> None:

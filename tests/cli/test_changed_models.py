@@ -42,6 +42,21 @@ def test_a_model_is_put_onto_a_wire(model: str, neg: str, tmp_path: Path) -> Non
     assert np.array_equal(changed.run({"x": 3 * x, "y": x})["z"], -2 * x)
 
 
+def test_names_with_an_equals_sign_are_given_with_a_backslash(model: str, neg: str, tmp_path: Path) -> None:
+    opened, new, last = onnxlab.load(model), tmp_path / "new.onnx", tmp_path / "last.onnx"
+    opened.value("x").name = "a=b=c"
+    opened.save(tmp_path / "odd.onnx")
+    words = ["--rename", r"a\=b\=c=d\=e=f", "--rename", "z=y=z"]
+    assert cli.main(["edit", str(tmp_path / "odd.onnx"), *words, "-o", str(new)]) == 0
+    changed = onnxlab.load(new)
+    assert [value.name for value in (*changed.inputs, *changed.outputs)] == ["d=e=f", "y", "y=z"]
+    assert cli.main(["insert", str(new), neg, "--connect", "x=y=z", "--prefix", "s/", "-o", str(last)]) == 0
+    assert (
+        cli.main(["insert", str(new), neg, "--feed", r"d\=e=f=y", "--connect", "x=y", "-o", str(last)]) == exits.USAGE
+    )
+    assert cli.main(["insert", str(new), neg, "--feed", r"d\=e\=f=y", "--connect", "x=y", "-o", str(last)]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from onnxlab.model import Model
 
+_EQUALS = re.compile(r"(?<!\\)=")
 _DIM = re.compile(r"(?P<value>.+)\[(?P<axis>-?\d{1,20})\]=(?P<size>.+)", re.DOTALL)
 
 
@@ -58,7 +59,7 @@ def add(verbs: Verbs) -> None:
     edit.add_argument("--dim", action="append", default=[], metavar="VALUE[AXIS]=SIZE", help=words)
     words = "remove a node, and connect its readers to its input"
     edit.add_argument("--remove", action="append", default=[], metavar="NODE", help=words)
-    words = "another name of a value"
+    words = r"another name of a value; \= is a = in the old one"
     edit.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help=words)
     edit.add_argument("--opset", type=whole, metavar="N", help="convert to this version of ai.onnx")
     entries.output(edit, "file to write, or - for standard output; none: only say what would change")
@@ -91,11 +92,11 @@ def _insert(options: argparse.Namespace) -> int:
 
 
 def _pair(word: str, form: str) -> tuple[str, str]:
-    """The two names of an option."""
-    first, separator, second = word.partition("=")
-    if not (separator and first and second):
-        raise UsageError(f"{word!r} names no two: write {form}")
-    return first, second
+    r"""The two names of an option; `\=` is a = in the first one."""
+    names = [name.replace("\\=", "=") for name in _EQUALS.split(word, maxsplit=1)]
+    if len(names) < 2 or not all(names):
+        raise UsageError(rf"{word!r} names no two: write {form}, and \= for a = in the first name")
+    return names[0], names[1]
 
 
 def _edit(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
-from onnxlab.cli.base.exits import DONE, UNWRITABLE, UsageError
+from onnxlab.cli.base.exits import DONE, UNWRITABLE
 from onnxlab.cli.base.inputs import open_model, whole
 from onnxlab.errors import SaveError
 
@@ -26,13 +26,14 @@ def _show(options: argparse.Namespace) -> int:
     import subprocess
     import tempfile
 
-    if options.model == STDOUT:
-        raise UsageError("the notebook opens a file: give the path of the model")
     if importlib.util.find_spec("jupyterlab") is None:
         raise SaveError("`onnxlab show` needs JupyterLab: pip install 'onnxlab[lab]'")
-    open_model(options)  # a bad path is said here, in one line, not in a cell
+    model = open_model(options)  # a bad path is said here, in one line, not in a cell
     notebook = Path(tempfile.mkdtemp(prefix="onnxlab-")) / "scratch.ipynb"
-    notebook.write_text(json.dumps(scratch(Path(options.model).resolve())), encoding="utf-8")
+    path = notebook.with_name("model.onnx") if options.model == STDOUT else Path(options.model).resolve()
+    if options.model == STDOUT:
+        model.save(path)
+    notebook.write_text(json.dumps(scratch(path)), encoding="utf-8")
     command = [sys.executable, "-m", "jupyterlab", str(notebook)]
     if options.no_browser:
         command.append("--no-browser")
