@@ -339,7 +339,7 @@ def test_weights_that_lie_turned_are_packed_alike(rng, shape):
     np.testing.assert_array_equal(pack(turned), pack(np.ascontiguousarray(turned)))
 
 
-@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("keepdims", [0, 1, 2])
 @pytest.mark.parametrize(
     ("shape", "axes"),
     [((5, 2), [1]), ((5, 2), [-1]), ((3, 4, 2), [0]), ((2, 7, 3), [2, 0]), ((2, 3), [0, 1]), ((4, 1, 6), [1])],

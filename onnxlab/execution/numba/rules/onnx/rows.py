@@ -279,7 +279,7 @@ def product(binder: Binder, node: NodeView) -> None:
     """Lower a product of a few slices."""
     x = binder.floats(node.inputs[0])
     reduced = _reduced_in_order(binder, node, len(x.shape))
-    kept_axes = [axis for axis in range(len(x.shape)) if axis not in reduced or node.attributes.get("keepdims", 1)]
+    kept_axes = [axis for axis in range(len(x.shape)) if axis not in reduced or node.attributes.get("keepdims", 1) == 1]
     if len({*reduced}) < len(reduced) or not 1 <= prod(x.shape[axis] for axis in reduced) <= _FACTORS:
         raise UnbindableError(f"a product along axes {reduced} of {x.shape}")
     shape = [1 if axis in reduced else x.shape[axis] for axis in kept_axes]
