@@ -98,17 +98,20 @@ class Comparing(RunnerOwner):
         """Make the changes of a difference to this model, as one step of the history.
 
         A model that equals the first one of the difference becomes the second one to the byte, unless something was
-        ignored. In any other model, the nodes and values that correspond to the first one by structure are changed.
+        ignored. In any other model, the nodes and values that correspond to the first one by structure are changed;
+        names and documentation that this model has of its own stay.
 
         Args:
             diff: of two models, from `onnxlab.diff`.
-            strict: refuse where something that changed is not in this model; False makes the other changes.
+            strict: refuse where something that changed is not in this model, or was changed in it too (a wire, an
+                attribute, elements, a type); False makes the other changes, and in conflicts those of the difference.
 
         Returns:
-            list[str]: labels of what the difference changes and this model does not have.
+            list[str]: labels of what the difference changes and this model does not have, and of conflicts.
 
         Raises:
-            EditError: something is missing, the models were edited since, or the result would not be valid.
+            EditError: something is missing, both changed one thing, the models were edited since, or the result would
+                not be valid.
 
         Examples:
             >>> other = onnxlab.load()

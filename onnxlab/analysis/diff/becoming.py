@@ -5,7 +5,6 @@ Each step looks at the graph as the steps before it leave it, and changes nothin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import onnx
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from onnxlab.analysis.diff.matching import GraphMatching
-from onnxlab.analysis.diff.orders import longest_increasing
+from onnxlab.analysis.diff.orders import longest_increasing, numbered
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import (
     InsertEntry,
@@ -265,7 +264,7 @@ class _Plan:
     """
 
     def __init__(self, present: Sequence[str], target: Sequence[str]) -> None:
-        present_keys, target_keys = _numbered(present), _numbered(target)
+        present_keys, target_keys = numbered(present), numbered(target)
         place = {key: at for at, key in enumerate(present_keys)}
         common = [key for key in target_keys if key in place]
         stays = longest_increasing([place[key] for key in common])
@@ -282,12 +281,3 @@ class _Plan:
 def _unknown(node: onnx.NodeProto) -> list[tuple[int, int, str]]:
     fields: Any = UnknownFieldSet(node)
     return [(item.field_number, item.wire_type, repr(item.data)) for item in fields]
-
-
-def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
-    seen: Counter[str] = Counter()
-    numbered = []
-    for name in names:
-        numbered.append((name, seen[name]))
-        seen[name] += 1
-    return numbered

@@ -88,7 +88,10 @@ def _elements(tensor: onnx.TensorProto, graph: ModelGraph) -> int:
             return _external(tensor, graph, tensors.nbytes(tensor))
         return _in_blocks(tensors.to_bytes(tensor, graph.base_dir))
     except (LoadError, ValueError):
-        return hash(tensor.SerializeToString())
+        message = onnx.TensorProto.FromString(tensor.SerializeToString())
+        for field in ("name", "doc_string", "metadata_props"):
+            message.ClearField(field)
+        return hash(message.SerializeToString())
 
 
 def _in_blocks(data: bytes) -> int:

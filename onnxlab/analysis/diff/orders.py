@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
 
 
 def moved(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
@@ -13,6 +16,16 @@ def moved(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
     common = [item for item in after if item in place]
     stays = longest_increasing([place[item] for item in common])
     return [item for at, item in enumerate(common) if at not in stays]
+
+
+def numbered(items: Sequence[Item]) -> list[tuple[Item, int]]:
+    """Items with the number of equal ones before each: no two are the same."""
+    seen: Counter[Item] = Counter()
+    pairs = []
+    for item in items:
+        pairs.append((item, seen[item]))
+        seen[item] += 1
+    return pairs
 
 
 def longest_increasing(numbers: Sequence[int]) -> set[int]:

@@ -8,7 +8,7 @@ from onnxlab.analysis.diff.becoming import Becoming
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.identical import identical, same_elements, same_folder, same_places
 from onnxlab.analysis.diff.matching import GraphMatching, match
-from onnxlab.analysis.diff.transfer import Transfer, refuse_missing
+from onnxlab.analysis.diff.transfer import Transfer, refuse
 from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -24,14 +24,16 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
     like every edit.
 
     Args:
-        strict: refuse where something that changed is not in this model; False makes the other changes.
+        strict: refuse where something that changed is not in this model, or was changed in it too; False makes the
+            other changes, and in conflicts those of the difference.
         label: of the step in the history.
 
     Returns:
-        list[str]: labels of what the difference changes and this model does not have.
+        list[str]: labels of what the difference changes and this model does not have, and of conflicts.
 
     Raises:
-        EditError: something is missing, the models of the difference were edited since, or the result is not valid.
+        EditError: something is missing, both changed one thing, the models of the difference were edited since, or the
+            result is not valid.
         LoadError: a data file of the second model, which lies in another folder, cannot be read.
     """
     expect(diff, Diff, "diff", "the difference of two models, as onnxlab.diff(a, b) makes it")
@@ -57,8 +59,8 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
             transfer = Transfer(diff, graph, matching, edit.apply)
             transfer.run()
             if strict:
-                refuse_missing(transfer.missing)
-        return transfer.missing
+                refuse(transfer.missing, transfer.conflicts)
+        return transfer.missing + transfer.conflicts
 
 
 def _carried(diff: Diff, graph: ModelGraph) -> Diff:

@@ -11,11 +11,13 @@ import onnx
 from onnxlab.analysis.diff import contents
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.matching import GraphMatching
+from onnxlab.analysis.diff.orders import moved, numbered
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import (
     InsertFormal,
     InsertFunction,
     InsertNode,
+    MoveNode,
     RemoveFormal,
     RemoveFunction,
     RemoveNode,
@@ -47,6 +49,8 @@ class Transfer:
 
     Attributes:
         missing: labels of what was to be changed and is not in this model.
+        conflicts: labels of what the difference changes and this model has otherwise than both of its models; the
+            difference wins there, but for names and documentation.
     """
 
     def __init__(self, diff: Diff, graph: ModelGraph, matching: GraphMatching, do: Do) -> None:
@@ -57,6 +61,7 @@ class Transfer:
         self._made: dict[int, str] = {}  # names here of values that only the second model has
         self._placed: dict[int, int] = {}  # nodes here of nodes of the second model
         self.missing: list[str] = []
+        self.conflicts: list[str] = []
 
     def run(self) -> None:
         """Make all changes; the edit around them judges the result."""
@@ -71,32 +76,42 @@ class Transfer:
     def _model(self) -> None:
         graph, header, other = self._graph, self._a.header, self._b.header
         ignored = self._diff.ignored
-        for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
-            skipped = "docs" if field == "doc_string" else "producer"
-            if getattr(header, field) != getattr(other, field) and skipped not in ignored:
-                self._do(SetField(("model", 0), field, getattr(other, field)))
+        protos = header, other, graph.header
+        for field in ("producer_name", "producer_version", "domain", "model_version"):
+            if "producer" not in ignored:
+                self._field(("model", 0), field, protos, f"{field} of the model")
+        if "docs" not in ignored:
+            self._field(("model", 0), "doc_string", protos)
         if other.ir_version > max(header.ir_version, graph.header.ir_version):
             self._do(SetField(("model", 0), "ir_version", other.ir_version))
-        self._keyed(("model", 0), header, other, graph.header)
+        self._keyed(("model", 0), protos, "the model")
         functions, its = ({function_key(entry): entry for entry in proto.functions} for proto in (header, other))
         present = {function_key(graph.scopes[ident].proto): ident for ident in graph.index.function_ids}
         for function in [key for key in its if key not in functions and key not in present]:
             self._do(InsertFunction(len(graph.index.function_ids), its[function]))
+        for function in [key for key in its if key not in functions and key in present]:
+            if graph.scopes[present[function]].proto != its[function]:
+                self.conflicts.append(f"function {'::'.join(filter(None, function))}")
+                self._do(RemoveFunction(present[function]))
+                self._do(InsertFunction(len(graph.index.function_ids), its[function]))
         for function in [key for key in functions if key not in its and key in present]:
             self._do(RemoveFunction(present[function]))
 
     # -- scopes -----------------------------------------------------------------------------------------------------
 
     def _scope(self, before: Scope, after: Scope, target: Scope) -> None:
-        self._fields(("scope", target.id), before.proto, after.proto, target.proto)
+        label = self._graph.scope_path(target) or "the graph"
+        self._fields(("scope", target.id), (before.proto, after.proto, target.proto), label)
         if "names" not in self._diff.ignored:
             self._rename(before)
         self._stored(after, target)
         for ident in before.node_ids:
             if ident not in self._pairs.nodes:
                 self._remove(self._a.nodes[ident])
-        self._nodes(after, target)
-        self._formals(before, after, target)
+        self._nodes(before, after, target)
+        kinds: tuple[Any, ...] = ("input", "output")
+        for kind in kinds:
+            self._formals(before, after, target, kind)
         self._drop_unread(before)
         if "names" not in self._diff.ignored:
             self._rename(before)  # to names that were in use until here
@@ -127,25 +142,34 @@ class Transfer:
 
     def _renew(self, a_id: int, stored: Any, sparse: bool) -> None:
         was = contents.constant_of(self._a, self._a.values[a_id])
+        before = None if was is None else contents.content(self._a, was)
+        after = contents.content(self._b, stored)
         target = self._graph.values.get(self._matching.values.get(a_id, 0))
-        if was is not None and contents.content(self._a, was) == contents.content(self._b, stored):
+        if before == after:
             return
         if target is None or target.initializer is None:
             self.missing.append(self._a.values[a_id].name)
             return
+        present = contents.content(self._graph, target.initializer)
+        self._compare(before, after, present, f"the elements of {target.name}")
         if isinstance(target.initializer, onnx.SparseTensorProto) != sparse:
             self._do(SetInitializer(target.scope, target.name, None, sparse=not sparse))
         self._do(SetInitializer(target.scope, target.name, _called(stored, target.name), sparse=sparse))
 
     def _remove(self, node: NodeRecord) -> None:
-        target_id = self._matching.nodes.get(node.id, 0)
-        if target_id in self._graph.nodes:
-            self._do(RemoveNode(target_id))
+        target = self._graph.nodes.get(self._matching.nodes.get(node.id, 0))
+        if target is not None:
+            reads = [self._matching.values.get(vid, 0) for vid in node.inputs]
+            if contents.behavior(self._a, node) != contents.behavior(self._graph, target) or reads != target.inputs:
+                self.conflicts.append(f"{self._graph.label(target)}, which goes")
+            self._do(RemoveNode(target.id))
         elif not is_constant(node):
             self.missing.append(self._a.label(node))
 
-    def _nodes(self, after: Scope, target: Scope) -> None:
-        graph, before = self._graph, -1
+    def _nodes(self, scope: Scope, after: Scope, target: Scope) -> None:
+        graph, before, elsewhere = self._graph, -1, set[int]()
+        if "order" not in self._diff.ignored:
+            elsewhere.update(moved([self._pairs.nodes.get(ident, 0) for ident in scope.node_ids], after.node_ids))
         for ident in after.node_ids:
             back = self._node_back.get(ident)
             if back is None:
@@ -157,7 +181,11 @@ class Transfer:
                 if not self._is_unchanged(self._a.nodes[back], self._b.nodes[ident]):
                     self.missing.append(self._a.label(self._a.nodes[back]))
                 continue
-            before = max(before, target.position(graph.nodes[target_id]))
+            at = target.position(graph.nodes[target_id])
+            if ident in elsewhere and at != before + 1:
+                at = before if at < before else before + 1
+                self._do(MoveNode(target_id, at))
+            before = at if ident in elsewhere else max(before, at)
             self._change(self._a.nodes[back], self._b.nodes[ident], graph.nodes[target_id], target)
 
     def _insert(self, node: NodeRecord, target: Scope, position: int) -> None:
@@ -174,45 +202,66 @@ class Transfer:
         return contents.behavior(self._a, node) == contents.behavior(self._b, other) and reads == other.inputs
 
     def _change(self, node: NodeRecord, other: NodeRecord, target_node: NodeRecord, target: Scope) -> None:
-        before, after = node.proto, other.proto
-        self._fields(("node", target_node.id), before, after, target_node.proto)
-        ours, theirs = ({item.name: item for item in proto.attribute} for proto in (before, after))
+        protos, label = (node.proto, other.proto, target_node.proto), self._graph.label(target_node)
+        self._fields(("node", target_node.id), protos, label)
+        ours, theirs, present = ({item.name: item for item in proto.attribute} for proto in protos)
         for key in {**ours, **theirs} if "attributes" not in self._diff.ignored else ():
             bodies = len(node.bodies.get(key, ())), len(other.bodies.get(key, ()))
             if ours.get(key) != theirs.get(key) and not bodies[0] == bodies[1] > 0:
+                if not any(bodies):  # names in bodies are this model's
+                    self._compare(ours.get(key), theirs.get(key), present.get(key), f"attribute {key} of {label}")
                 self._do(SetAttribute(target_node.id, key, theirs.get(key)))
-        inputs = self._rewired(list(target_node.proto.input), (node.inputs, other.inputs), target)
+        inputs = self._rewired(target_node.inputs, (node.inputs, other.inputs), target, f"input {{}} of {label}")
         if inputs != list(target_node.proto.input):
             self._do(SetInputs(target_node.id, tuple(inputs)))
-        outputs = self._rewired(list(target_node.proto.output), (node.outputs, other.outputs), target)
+        outputs = self._rewired(target_node.outputs, (node.outputs, other.outputs), target, f"output {{}} of {label}")
         if outputs != list(target_node.proto.output):
             self._do(SetOutputs(target_node.id, tuple(outputs)))
 
-    def _fields(self, place: Target, before: Any, after: Any, target: Any) -> None:
-        """Make the changes of texts that stand here as they stood, and of metadata."""
-        for field in ("op_type", "domain", "overload", "doc_string", "name"):
-            if field not in after.DESCRIPTOR.fields_by_name:
-                continue
-            new = getattr(after, field)
-            is_ignored = {"doc_string": "docs", "name": "names"}.get(field) in self._diff.ignored
-            if not is_ignored and getattr(target, field) == getattr(before, field) != new:
-                self._do(SetField(place, field, new))
-        self._keyed(place, before, after, target)
+    def _compare(self, before: Any, after: Any, present: Any, label: str) -> None:
+        """Note a conflict where this model has neither what the first model has nor what the second one has."""
+        if present not in (before, after):
+            self.conflicts.append(label)
 
-    def _keyed(self, place: Target, before: Any, after: Any, target: Any) -> None:
+    def _fields(self, place: Target, protos: tuple[Any, Any, Any], label: str) -> None:
+        """Make the changes of texts and of metadata."""
+        for field in ("op_type", "domain", "overload", "doc_string", "name"):
+            skipped = {"doc_string": "docs", "name": "names"}.get(field)
+            if field in protos[1].DESCRIPTOR.fields_by_name and skipped not in self._diff.ignored:
+                self._field(place, field, protos, "" if skipped else f"{field} of {label}")
+        self._keyed(place, protos, label)
+
+    def _field(self, place: Target, field: str, protos: tuple[Any, Any, Any], label: str = "") -> None:
+        """Make the change of a text; where it has no label, a text that this model has of its own stays."""
+        before, after, present = (getattr(proto, field) for proto in protos)
+        if before == after or present == after or (not label and present != before):
+            return
+        self._compare(before, after, present, label)
+        self._do(SetField(place, field, after))
+
+    def _keyed(self, place: Target, protos: tuple[Any, Any, Any], label: str) -> None:
         """Make the changes of metadata and imports, entry by entry."""
         for field, key, skipped in (("metadata_props", "key", "metadata"), ("opset_import", "domain", "opsets")):
-            if field in after.DESCRIPTOR.fields_by_name and skipped not in self._diff.ignored:
-                merged = _merged(getattr(before, field), getattr(after, field), getattr(target, field), key)
-                if merged is not None:
-                    self._do(SetField(place, field, merged))
+            if field not in protos[1].DESCRIPTOR.fields_by_name or skipped in self._diff.ignored:
+                continue
+            before, after, present = ({getattr(item, key): item for item in getattr(side, field)} for side in protos)
+            changed = {name: after.get(name) for name in {**before, **after} if before.get(name) != after.get(name)}
+            for name, entry in changed.items():
+                self._compare(before.get(name), entry, present.get(name), f"{field} {name or 'ai.onnx'} of {label}")
+            if changed:
+                merged = [entry for entry in {**present, **changed}.values() if entry is not None]
+                self._do(SetField(place, field, tuple(merged)))
 
-    def _rewired(self, names: list[str], slots: tuple[list[int], list[int]], target: Scope) -> list[str]:
+    def _rewired(self, ids: list[int], slots: tuple[list[int], list[int]], target: Scope, label: str) -> list[str]:
         """The names of a node's inputs or outputs here, with those changed that differ between the models."""
+        names = [self._graph.values[vid].name if vid else "" for vid in ids]
         for slot, (vid, new) in enumerate(zip_longest(*slots, fillvalue=0)):
             if (self._pairs.values.get(vid, -1) if vid else 0) != new:
                 names += [""] * (slot + 1 - len(names))
-                names[slot] = self._name(new, target) if new else ""
+                name = self._name(new, target) if new else ""
+                if (ids[slot] if slot < len(ids) else 0) != self._matching.values.get(vid, 0) and names[slot] != name:
+                    self.conflicts.append(label.format(slot))
+                names[slot] = name
         return names[: len(slots[1])] if len(slots[0]) != len(slots[1]) else names
 
     def _name(self, vid: int, target: Scope) -> str:
@@ -232,31 +281,60 @@ class Transfer:
 
     # -- inputs and outputs -----------------------------------------------------------------------------------------
 
-    def _formals(self, before: Scope, after: Scope, target: Scope) -> None:
-        kinds: tuple[Any, ...] = ("input", "output")
-        for kind in kinds:
-            ours, theirs, present = (
-                list(scope.inputs if kind == "input" else scope.outputs) for scope in (before, after, target)
-            )
-            for vid in ours:
-                target_id = self._matching.values.get(vid, 0)
-                if self._pairs.values.get(vid) not in theirs and target_id in present:
-                    formals = target.inputs if kind == "input" else target.outputs
-                    self._do(RemoveFormal(target.id, kind, formals.index(target_id)))
-            for at, vid in enumerate(theirs):
-                back = self._back.get(vid)
-                formals = target.inputs if kind == "input" else target.outputs
-                if back not in ours:
-                    name = self._name(vid, target)
-                    info = name if target.is_function else _called(getattr(after.proto, kind)[at], name)
-                    self._do(InsertFormal(target.id, kind, min(at, len(formals)), info))
-                elif not target.is_function and (target_id := self._matching.values.get(back, 0)) in formals:
-                    infos = getattr(before.proto, kind)[ours.index(back)], getattr(after.proto, kind)[at]
-                    if infos[0].type != infos[1].type:
-                        place = formals.index(target_id)
-                        self._do(
-                            SetFormal(target.id, kind, place, _called(infos[1], self._graph.values[target_id].name))
-                        )
+    def _formals(self, before: Scope, after: Scope, target: Scope, kind: Any) -> None:
+        """Bring inputs or outputs; a value may be an output twice."""
+        ours, theirs = _listed(before, kind), _listed(after, kind)
+        old, new = numbered([self._pairs.values.get(vid, 0) for vid in ours]), numbered(theirs)
+        gone = [(vid, key[1]) for key, vid in zip(old, ours, strict=True) if key not in new]
+        for vid, number in reversed(gone):
+            places, place = numbered(_listed(target, kind)), (self._matching.values.get(vid, 0), number)
+            if place in places:
+                self._do(RemoveFormal(target.id, kind, places.index(place)))
+        for at, key in enumerate(new):
+            formals, info = _listed(target, kind), getattr(after.proto, kind)[at]
+            if key not in old:
+                name = self._name(key[0], target)
+                info = name if target.is_function else _called(info, name)
+                self._do(InsertFormal(target.id, kind, min(at, len(formals)), info))
+            elif not target.is_function and (target_id := self._here(key[0], target)) in formals:
+                declared = getattr(before.proto, kind)[old.index(key)]
+                if declared.type != info.type:
+                    self._declare(target, kind, formals.index(target_id), (declared, info))
+        if "order" not in self._diff.ignored:
+            self._reorder(old, new, target, kind)
+
+    def _declare(self, target: Scope, kind: Any, place: int, infos: tuple[Any, Any]) -> None:
+        """Give an input or output here the type that it has in the second model."""
+        present = getattr(target.proto, kind)[place]
+        self._compare(infos[0].type, infos[1].type, present.type, f"the type of {kind} {present.name}")
+        self._do(SetFormal(target.id, kind, place, _called(infos[1], present.name)))
+
+    def _reorder(self, before: list[Any], after: list[Any], target: Scope, kind: Any) -> None:
+        """Put inputs or outputs that the difference moves behind those that stand before them in the second model."""
+        elsewhere = moved(before, after)
+        standing = {key: (self._here(key[0], target), key[1]) for key in after}
+        present = numbered(_listed(target, kind))
+        if elsewhere and all(
+            moved([standing[key] for key in order if key in standing], present) for order in (before, after)
+        ):
+            self.conflicts.append(f"the order of the {kind}s")
+        for key in elsewhere:
+            formals = numbered(_listed(target, kind))
+            if standing[key] not in formals:
+                continue
+            at = formals.index(standing[key])
+            info = getattr(target.proto, kind)[at]
+            self._do(RemoveFormal(target.id, kind, at))
+            del formals[at]
+            ahead = [
+                formals.index(standing[other]) for other in after[: after.index(key)] if standing[other] in formals
+            ]
+            ids = {self._name(key[0], target): standing[key][0]}
+            self._do(InsertFormal(target.id, kind, ahead[-1] + 1 if ahead else 0, info, ids))
+
+    def _here(self, vid: int, target: Scope) -> int:
+        """The value here of a value of the second model, 0 where there is none."""
+        return target.names.get(self._name(vid, target), 0)
 
     def _drop_unread(self, before: Scope) -> None:
         """Take away stored tensors that the second model does not have, unless something here reads them."""
@@ -269,6 +347,10 @@ class Transfer:
                 self._do(SetInitializer(target.scope, target.name, None, sparse=sparse))
 
 
+def _listed(scope: Scope, kind: Any) -> list[int]:
+    return list(scope.inputs if kind == "input" else scope.outputs)
+
+
 def _called(message: Any, name: str) -> Any:
     """A copy of a tensor or declaration under another name."""
     copy = type(message)()
@@ -277,22 +359,19 @@ def _called(message: Any, name: str) -> Any:
     return copy
 
 
-def _merged(before: Any, after: Any, target: Any, key: str) -> tuple[Any, ...] | None:
-    """The entries here with what changed from one to the other; None where nothing did."""
-    old, new, present = ({getattr(entry, key): entry for entry in entries} for entries in (before, after, target))
-    changed = {name: new.get(name) for name in {**old, **new} if old.get(name) != new.get(name)}
-    if not changed:
-        return None
-    result = {name: changed.get(name, entry) for name, entry in present.items()}
-    result.update({name: entry for name, entry in changed.items() if name not in present})
-    return tuple(entry for entry in result.values() if entry is not None)
-
-
-def refuse_missing(missing: list[str]) -> None:
-    """Raise EditError where a difference changes what is not there."""
+def refuse(missing: list[str], conflicts: list[str]) -> None:
+    """Raise EditError where a difference changes what is not there, or what was changed here too."""
     if missing:
-        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         raise EditError(
-            f"the difference changes what this model does not have: {shown}; "
+            f"the difference changes what this model does not have: {_first(missing)}; "
             "patch(strict=False) makes the other changes"
         )
+    if conflicts:
+        raise EditError(
+            f"a conflict: the difference changes what this model has otherwise than both models: {_first(conflicts)}; "
+            "patch(strict=False) takes it from the difference"
+        )
+
+
+def _first(labels: list[str]) -> str:
+    return ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
