@@ -1,6 +1,7 @@
 """Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of a block."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import onnx
@@ -16,7 +17,8 @@ from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.name_bytes import text
-from onnxlab.graph.protos.renaming import canonical
+from onnxlab.graph.protos.renaming import canonical, graphs_of, nodes_inside
+from onnxlab.graph.protos.tensors import from_array, to_array
 from onnxlab.graph.query.block_copies import find_copies
 from onnxlab.graph.query.cones import boundary, hole
 
@@ -31,7 +33,7 @@ def make_function(
     """Move nodes into a new function of the model and call it in their place; returns the calls, the nodes' own first.
 
     Values that the nodes read from outside, initializers included, become inputs of the function; values that are read
-    outside become outputs. With `copies`, every verified copy of the block is replaced by a call of the same function.
+    outside become outputs. Sparse initializers of bodies are stored with their zeros. With `copies`, every verified copy of the block is replaced by a call of the same function.
 
     Raises:
         EditError: a path leaves the selection and comes back, a function of that name exists, or the nodes refer to
@@ -104,6 +106,7 @@ def _function(
     function.input.extend(graph.values[vid].name for vid in formals[0])
     function.output.extend(graph.values[vid].name for vid in formals[1])
     function.node.extend(node.proto for node in nodes)
+    _make_dense(graph, function)
     root = graph.root(scope)
     used = {canonical(node.domain) for node in all_nodes(function.node)}
     imports = (root.proto if root.is_function else graph.proto).opset_import
@@ -114,6 +117,15 @@ def _function(
             if vid and vid not in formal and (info := graph.values[vid].info) is not None:
                 function.value_info.append(info)
     return function
+
+
+def _make_dense(graph: ModelGraph, function: onnx.FunctionProto) -> None:
+    """Store sparse initializers of bodies with their zeros: in functions ONNX Runtime takes none that are sparse."""
+    for node in nodes_inside(function.node):
+        for body in chain.from_iterable(map(graphs_of, node.attribute)):
+            for sparse in body.sparse_initializer:
+                body.initializer.append(from_array(to_array(sparse, graph.base_dir), sparse.values.name))
+            del body.sparse_initializer[:]
 
 
 def _import_domain(graph: ModelGraph, scope: Scope, domain: str) -> None:

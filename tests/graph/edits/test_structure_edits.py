@@ -292,6 +292,23 @@ def test_a_selection_becomes_a_function_and_comes_back() -> None:
         check_undo(model.graph, before, index)
 
 
+def test_a_function_holds_sparse_initializers_of_bodies_with_their_zeros() -> None:
+    """ONNX Runtime refused what came: in functions it knows no sparse initializers."""
+    proto = branches()
+    branch = next(node for node in proto.graph.node if node.op_type == "If").attribute[0].g
+    values = numpy_helper.from_array(np.array([3], np.float32), "sparse")
+    indices = numpy_helper.from_array(np.array([1], np.int64))
+    branch.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2]))
+    branch.node.append(helper.make_node("Add", [branch.output[0].name, "sparse"], ["shifted"]))
+    branch.output[0].name = "shifted"
+    model, expected = Model(proto), proto.SerializeToString()
+    model.make_function("if", "Choice")
+    for flag in (True, False):
+        same(model, expected, {"x": FEEDS["x"], "flag": np.array(flag)})
+    model.undo()
+    assert model.to_bytes() == expected
+
+
 def test_a_function_of_nodes_with_bodies() -> None:
     model = Model(branches())
     model.make_function(["t1", "if"], "Choice")
