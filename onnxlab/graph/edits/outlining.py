@@ -33,7 +33,8 @@ def make_function(
     """Move nodes into a new function of the model and call it in their place; returns the calls, the nodes' own first.
 
     Values that the nodes read from outside, initializers included, become inputs of the function; values that are read
-    outside become outputs. Sparse initializers of bodies are stored with their zeros. With `copies`, every verified copy of the block is replaced by a call of the same function.
+    outside become outputs. Sparse initializers of bodies are stored with their zeros. With `copies`, every verified
+    copy of the block is replaced by a call of the same function.
 
     Raises:
         EditError: a path leaves the selection and comes back, a function of that name exists, or the nodes refer to
