@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from tests.support import packed
-from tests.support.corpus import NAMES, Corpus, inputs
+from tests.support.corpus import NAMES, Corpus, alone, inputs
 from tests.support.oracle import Oracle
 
 # Their outputs hardly react to normal input, or have few values: good for shapes and pictures only.
@@ -104,3 +104,11 @@ def test_oracle_gives_any_value_and_computes_once(ort_run: Oracle, corpus: Corpu
     first = ort_run(corpus["resnet50"], feed, [inner])
     assert list(first) == [inner]
     assert ort_run(corpus["resnet50"], feed, [inner])[inner] is first[inner]
+
+
+def test_data_files_that_are_hard_links_are_copied(tmp_path: Path) -> None:
+    model, data, other = (tmp_path / name for name in ("model.onnx", "model.onnx.data", "other"))
+    other.write_bytes(b"elements")
+    data.hardlink_to(other)
+    assert alone(model) == model
+    assert (data.read_bytes(), data.stat().st_nlink) == (b"elements", 1)

