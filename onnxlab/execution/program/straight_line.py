@@ -17,6 +17,7 @@ from onnxlab.errors import LimitError
 from onnxlab.execution.base.array_memory import buffers, own
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_state import SMALL, is_small
+from onnxlab.ops.base.registry import innermost
 
 Function = Callable[[Sequence[Any], list[int]], Any]
 """`function(arrays, left)` computes values from the fed arrays; `left` is passed to contexts."""
@@ -77,8 +78,8 @@ def straight_line(
     text = ["def run(arrays, left):", f"    {_listed(f'v{slot}' for slot in feeds)} = arrays"]
     for number, line in enumerate(lines):
         text += _written(number, line, name, most)
-        known |= {f"c{number}": line.call, f"x{number}": line.context, f"s{number}": line.instruction.step.size,
-                  f"own{number}": line.instruction.call}  # fmt: skip
+        known |= {f"c{number}": innermost(line.call), f"x{number}": line.context, f"own{number}": line.instruction.call,
+                  f"s{number}": line.instruction.step.size}  # fmt: skip
     result = _listed(map(name, slots))
     if outputs is not None:
         known |= {f"n{place}": output.name for place, output in enumerate(outputs)}

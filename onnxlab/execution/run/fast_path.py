@@ -176,7 +176,7 @@ class Specialization:
             if bound is not None or row.fresh:
                 fresh.update(instruction.results)
             is_plain = instruction.step.pure and not instruction.step.context and (
-                row.shape == "shapes" or row.fresh or (row.shape == "sizes"
+                row.shape == "shapes" or (row.fresh and row.shape != "data") or (row.shape == "sizes"
                 and all(begin.template[slot] is not None for slot in instruction.reads[1:] if slot)))  # fmt: skip
             is_known = is_known and not self._is_body and (bound is not None or is_plain)
             results = _results(instruction, bound or call, inputs, most) if is_known else {}

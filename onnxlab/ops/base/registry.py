@@ -35,7 +35,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from types import FunctionType
 from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
@@ -75,24 +74,35 @@ class KernelEntry:
         """The kernel of a node with these attributes, to be called with the inputs."""
         if self.bind is None:
             return partial(self.function, **attributes) if attributes else self.function
-        bind, bound = self.bind, None
+        return BoundKernel(self.bind, attributes)
 
-        def call(*inputs: Any) -> Any:
-            nonlocal bound
-            if bound is None:  # not before a run: a node that never runs costs nothing, and errors are the run's
-                bound = bind(**attributes)
-            return bound(*inputs)
 
-        vars(call)["keywords"] = attributes
-        call.__module__ = bind.__module__
-        return call
+@dataclass(slots=True, eq=False)
+class BoundKernel:
+    """A kernel that is made of a node's attributes, `made`, when it is first called, with the fields of a `partial`.
+
+    Not before: a node that never runs costs nothing, and errors are the run's.
+    """
+
+    func: Function
+    keywords: Attributes
+    made: Function | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Call the kernel."""
+        if self.made is None:
+            self.made = self.func(**self.keywords)
+        return self.made(*inputs)
+
+
+def innermost(call: Function) -> Function:
+    """The function that a kernel comes down to once it has been called."""
+    return (call.made or call) if type(call) is BoundKernel else call
 
 
 def attributes_of(call: Function) -> Attributes:
     """The attributes of the node that `KernelEntry.of` made a kernel for; none for any other callable."""
-    if isinstance(call, partial):
-        return call.keywords
-    return vars(call).get("keywords", {}) if isinstance(call, FunctionType) else {}
+    return call.keywords if isinstance(call, partial | BoundKernel) else {}
 
 
 @dataclass(frozen=True, slots=True)

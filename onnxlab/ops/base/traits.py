@@ -59,7 +59,8 @@ class OpTraits(NamedTuple):
         out_bytes: bytes of outputs that can dwarf the inputs; None where they cannot.
         out_bytes_since: version before which inputs mean something else, and nothing is estimated.
         quiet: whether it only moves, compares or names elements, so that NumPy has no floating-point state to warn of.
-        fresh: whether its results are new, shared with nothing, and of a size that the shapes of its inputs decide.
+        fresh: whether its results are new, shared with nothing, and of a size that the shapes of its inputs decide, or
+            data where `shape` is "data".
         size_arithmetic: whether it is cheap and exporters compute sizes with it: known inputs make known outputs.
         blockwise: whether it does the same to a value with channels in blocks, as long as nothing is broadcast.
         forwards: whether elements of the first input reappear in the output.

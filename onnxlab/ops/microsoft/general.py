@@ -167,7 +167,7 @@ def _matches(tokenexp: str) -> Callable[[str], Iterable[str]]:
     return (lambda text: [match[0] for match in pattern.finditer(text)]) if pattern.groups else pattern.findall
 
 
-_SPECIAL = frozenset("\\^$.|?*+()[]{}")
+SPECIAL = frozenset("\\^$.|?*+()[]{}")
 """Characters that mean something else in a regular expression."""
 
 
@@ -178,7 +178,7 @@ def _between(separators: Sequence[str] | None) -> Callable[[str], Iterable[str]]
     patterns = [re.compile(separator) for separator in separators or ()]
     if len(patterns) == 1:
         (only,) = separators or ()
-        return patterns[0].split if _SPECIAL.intersection(only) else lambda text: text.split(only)
+        return patterns[0].split if SPECIAL.intersection(only) else lambda text: text.split(only)
 
     def between(text: str) -> list[str]:
         parts = [text]

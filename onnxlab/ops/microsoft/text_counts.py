@@ -6,26 +6,32 @@ neither, or both). A text is a row of what they make; the rest of the row is fil
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain, repeat
-from typing import Any
+from dataclasses import replace
+from itertools import accumulate, chain, pairwise, repeat
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from onnxlab import dtypes
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import find_kernel, kernel
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
-from onnxlab.ops.microsoft.general import token_lists
+from onnxlab.ops.microsoft.general import SPECIAL, token_lists
 from onnxlab.ops.ml import features
 from onnxlab.ops.onnx.tensor.ngrams import GramCounter, GramTree, width_of
 from onnxlab.ops.onnx.tensor.string import case_change, filled, splitter, texts
+from onnxlab.shapes import TensorFact, symbol
 
 OWN, TEXT_COUNTS = "onnxlab", "TextCounts"
 """Domain and name of the operator that does what such nodes do: no model has it, runs do."""
+TEXT_BYTES, BYTE_COUNTS = "TextBytes", "ByteCounts"
+"""The operators that do the same one after the other: the second runs compiled."""
 
 _LAST = "TfIdfVectorizer"
 _ORDER = {
@@ -41,36 +47,74 @@ _PLAIN = (str, int, float, Sequence)
 Stages = dict[str, Mapping[str, Any]]
 
 
-_replaced: WeakKeyDictionary[Any, tuple[list[Any], Any]] = WeakKeyDictionary()
-"""{node that counts: (nodes before it, what is in place of all, or None)}: after other edits it is as it was."""
+_replaced: WeakKeyDictionary[Any, tuple[list[Any], Any, list[Any]]] = WeakKeyDictionary()
+"""{node that counts: (nodes before it, TEXT_COUNTS in place of all or None, TEXT_BYTES and BYTE_COUNTS or nothing)}.
+
+After other edits these nodes are as they were.
+"""
+_FIRST_ID = -1 << 41
+"""From here on downward there are ids of added nodes."""
 
 
 def counted(
     nodes: Sequence[Any], reads: Callable[[Any], Iterable[str]], seen: Collection[str],
-    functions: Collection[tuple[str, str]], is_texts: Callable[[str], bool],
-    make: Callable[[Any, str, dict[str, Any]], Any],
-) -> dict[Any, Any]:  # fmt: skip
-    """{node that counts n-grams: the node in place of it and those before it}.
+    functions: Collection[tuple[str, str]], is_texts: Callable[[str], bool], fixed: Callable[[Any], Any],
+    present: Collection[str] | None,
+) -> tuple[dict[Any, list[Any]], dict[str, TensorFact]]:  # fmt: skip
+    """{node that counts n-grams: nodes in place of it and those before it}; facts of the values between them.
 
     Args:
         reads: names of the values that a node reads.
         seen: names of values that others ask for.
         functions: operators of the model itself, with any names.
         is_texts: whether a value is a vector of strings.
-        make: makes a TEXT_COUNTS in place of a node, from the texts and attributes.
+        fixed: makes attributes of a mapping.
+        present: names of the values that there are; None where BYTE_COUNTS would not run compiled.
     """
     last = [node for node in nodes if (node.domain, node.op_type) == ("", _LAST) and ("", _LAST) not in functions]
+    replaced: dict[Any, list[Any]] = {}
+    facts: dict[str, TensorFact] = {}
     if not last:
-        return {}
+        return replaced, facts
     makers = {name: node for node in nodes if (node.domain, node.op_type) not in functions for name in node.outputs}
     readers = Counter([name for node in nodes for name in reads(node)] + 2 * [*seen])
     for node in last:
         before = _before(node, makers, readers)
         if _replaced.get(node, (None,))[0] != before:
-            attributes = _attributes([node, *before])
-            _replaced[node] = before, None if attributes is None else make(node, before[-1].inputs[0], attributes)
-    replaced = {node: _replaced[node] for node in last}
-    return {node: new for node, (before, new) in replaced.items() if new is not None and is_texts(before[-1].inputs[0])}
+            _replaced[node] = before, *_nodes(node, before, fixed)
+        _, whole, pair = _replaced[node]
+        if whole is not None and is_texts(before[-1].inputs[0]):
+            is_free = bool(pair) and present is not None and not any(name in present for name in pair[0].outputs)
+            replaced[node] = pair if is_free else [whole]
+            if is_free:
+                kinds = zip(pair[0].outputs, (dtypes.UINT8, dtypes.INT64), strict=True)
+                facts |= {name: TensorFact(kind, (symbol(name, key=(BYTE_COUNTS, name)),)) for name, kind in kinds}
+    return replaced, facts
+
+
+def _nodes(last: Any, before: Sequence[Any], fixed: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
+    """TEXT_COUNTS in place of nodes, and TEXT_BYTES and BYTE_COUNTS; None and nothing where they do not fit."""
+    stages: Stages = {node.op_type: dict(node.attributes) for node in reversed((last, *before))}
+    if not _go_together(stages):
+        return None, []
+    attributes: dict[str, Any] = {f"{op_type}.{name}": value for op_type, listed in stages.items()
+                                  for name, value in listed.items()}  # fmt: skip
+    attributes["stages"], how = [*stages], splitting(stages)
+    counts = {"domain": OWN, "since_version": 1}
+    first = counts | {"inputs": (before[-1].inputs[0],), "input_ids": (0,)}
+    whole = replace(last, **first, op_type=TEXT_COUNTS, attributes=fixed(attributes))
+    if how is None:
+        return whole, []
+    names = tuple([f"{stem} of {last.outputs[0]}" for stem in ("bytes", "ends")])
+    normalizer = stages.get("StringNormalizer")
+    settings = {"case": "" if normalizer is None else normalizer.get("case_change_action", "NONE"),
+                "spaced": int(how.expression == NO_SPACE)}  # fmt: skip
+    return whole, [
+        replace(last, **first, id=_FIRST_ID - last.id, op_type=TEXT_BYTES, outputs=names, output_ids=(0, 0),
+                attributes=fixed(settings)),
+        replace(last, **counts, op_type=BYTE_COUNTS, inputs=names, input_ids=(0, 0),
+                attributes=fixed(attributes | how._asdict())),
+    ]  # fmt: skip
 
 
 def _before(last: Any, makers: Mapping[str, Any], readers: Mapping[str, int]) -> list[Any]:
@@ -86,15 +130,6 @@ def _before(last: Any, makers: Mapping[str, Any], readers: Mapping[str, int]) ->
             break
         nodes.append(node)
     return nodes[1:]
-
-
-def _attributes(nodes: Sequence[Any]) -> dict[str, Any] | None:
-    """The attributes of TEXT_COUNTS for nodes, the last first; None where they do not go together."""
-    stages: Stages = {node.op_type: dict(node.attributes) for node in reversed(nodes)}
-    if not _go_together(stages):
-        return None
-    attributes = {f"{op_type}.{name}": value for op_type, listed in stages.items() for name, value in listed.items()}
-    return {"stages": [*stages]} | attributes
 
 
 def _place(node: Any) -> int:
@@ -143,35 +178,144 @@ def _filling(stages: Stages) -> str:
     return word
 
 
-@kernel(TEXT_COUNTS, domain=OWN, bound=True)
-def text_counts(stages: Sequence[str], **attributes: Any) -> Callable[[Array], Array]:
-    """float32 [C, vocabulary] of texts [C]: by the nodes `stages`, whose attributes have their names in front."""
+class TextCounter:
+    """A counter of n-grams, by the nodes `stages`, whose attributes have their names in front.
+
+    Attributes:
+        counter: of the n-grams.
+        numbers, otherwise: the number of the item of each word in the tree of n-grams, and that of all other words.
+        filling: the word that fills rows.
+        lengths: items of the shortest and of the longest n-grams, and how many are skipped at the most.
+    """
+
+    def __init__(self, stages: Sequence[str], attributes: Mapping[str, Any]) -> None:
+        by_stage = _by_stage(stages, attributes)
+        grams, encoder, normalizer = by_stage[_LAST], by_stage.get("LabelEncoder"), by_stage.get("StringNormalizer")
+        pool = grams.get("pool_strings") or grams.get("pool_int64s") or ()
+        settings = (grams["ngram_counts"], grams["ngram_indexes"], grams["mode"], grams.get("weights"))
+        # the same after edits of the nodes before it
+        self.counter: GramCounter = remembered(GramCounter, pool, *settings)
+        self.lengths = [grams[name] for name in ("min_gram_length", "max_gram_length", "max_skip_count")]
+        self.numbers, self.otherwise = _numbers(encoder, self.counter.tree)
+        self.filling = _filling(by_stage)
+        self._lists_of = _lists(by_stage)
+        self._change = None if normalizer is None else case_change(normalizer.get("case_change_action", "NONE"))
+
+    def of_texts(self, x: Array) -> Array:
+        """float32 [C, vocabulary] of texts [C]."""
+        if x.ndim != 1:
+            raise ValueError(f"X has shape {x.shape}: expected [C]")
+        items = texts(x)
+        return self._counted(items if self._change is None else [*map(self._change, items)] or [""])
+
+    def of_bytes(self, memory: Array, ends: Array) -> Array:
+        """float32 [C, vocabulary] of what TEXT_BYTES makes."""
+        whole, places = memory.tobytes(), ends.tolist()
+        pieces = (whole[begin:end] for begin, end in pairwise([0, *places]))
+        return self._counted([piece.decode(*ENCODING) for piece in pieces])
+
+    def _counted(self, items: list[str]) -> Array:
+        lists = self._lists_of(items)
+        width, _ = filled(lists, self.filling)
+        words: Iterable[str] = lists[0] if len(lists) == 1 else chain.from_iterable(lists)
+        numbers = np.fromiter(map(self.numbers.get, words, repeat(self.otherwise)), np.intp, len(lists) * width)
+        columns = self.counter.tree.columns(numbers.reshape(len(lists), width), *self.lengths)
+        return self.counter.counted(columns)
+
+
+def _by_stage(stages: Sequence[str], attributes: Mapping[str, Any]) -> Stages:
     by_stage: Stages = {stage: {} for stage in stages}
     for name, value in attributes.items():
         stage, _, attribute = name.partition(".")
         by_stage[stage] = {**by_stage[stage], attribute: value}
-    grams, encoder, normalizer = by_stage[_LAST], by_stage.get("LabelEncoder"), by_stage.get("StringNormalizer")
-    pool = grams.get("pool_strings") or grams.get("pool_int64s") or ()
-    settings = (grams["ngram_counts"], grams["ngram_indexes"], grams["mode"], grams.get("weights"))
-    counter = remembered(GramCounter, pool, *settings)  # the same after edits of the nodes before it
-    lengths = [grams[name] for name in ("min_gram_length", "max_gram_length", "max_skip_count")]
-    tree, lists_of = counter.tree, _lists(by_stage)
-    change = case_change((normalizer or {}).get("case_change_action", "NONE"))
-    (numbers, otherwise), filling = _numbers(encoder, tree), _filling(by_stage)
+    return by_stage
 
-    def count(x: Array) -> Array:
+
+@kernel(TEXT_COUNTS, domain=OWN, bound=True)
+def text_counts(stages: Sequence[str], **attributes: Any) -> Callable[[Array], Array]:
+    """float32 [C, vocabulary] of texts [C]: by the nodes `stages`, whose attributes have their names in front."""
+    return TextCounter(stages, attributes).of_texts
+
+
+@kernel(BYTE_COUNTS, domain=OWN, bound=True)
+def byte_counts(
+    stages: Sequence[str], delimiter: str, expression: str, least: int, **attributes: Any
+) -> Callable[[Array, Array], Array]:
+    """float32 [C, vocabulary] of what TEXT_BYTES makes, as by TEXT_COUNTS.
+
+    The other attributes say how kernels find words, see `Splitting`.
+    """
+    return TextCounter(stages, attributes).of_bytes
+
+
+class Splitting(NamedTuple):
+    """A way in which words are found in UTF-8.
+
+    Attributes:
+        delimiter: what is between words; "" where they are runs of characters that match `expression`.
+        least: characters that a word has at least.
+    """
+
+    delimiter: str
+    expression: str
+    least: int
+
+
+NO_SPACE = r"\S"
+_RUNS = re.compile(r"\[(?!\^)(?:\w(?:-\w)?)+\]\+", re.ASCII)
+"""An expression of runs of ASCII letters, digits and underscores."""
+
+
+def splitting(stages: Stages) -> Splitting | None:
+    """The way in which the words of texts are found in their UTF-8; None where only Python can tell."""
+    split, tokenizer = stages.get("StringSplit"), stages.get("Tokenizer")
+    if split is not None:
+        delimiter = split.get("delimiter") or ""
+        return None if split.get("maxsplit") is not None else Splitting(delimiter, "" if delimiter else NO_SPACE, 0)
+    if tokenizer is None or tokenizer.get("mark"):
+        return None
+    least, expression = max(1, tokenizer.get("mincharnum", 1)), tokenizer.get("tokenexp") or ""
+    if expression:
+        return Splitting("", expression[:-1], least) if _RUNS.fullmatch(expression) else None
+    separators = [*(tokenizer.get("separators") or ())]
+    is_plain = len(separators) == 1 and separators[0] and not SPECIAL.intersection(separators[0])
+    return Splitting(separators[0], "", least) if is_plain else None
+
+
+ENCODING = "utf-8", "surrogatepass"
+_LEAST_BYTES = 256
+
+
+@kernel(TEXT_BYTES, domain=OWN, bound=True)
+def text_bytes(case: str, spaced: int) -> Callable[[Array], tuple[Array, Array]]:
+    """(uint8 of all texts [C] in UTF-8, filled up to a power of two so that few sizes come up; int64 ends of each).
+
+    Args:
+        case: of StringNormalizer, "" without one.
+        spaced: whether words are what stands between white space, so that any may be replaced by blanks.
+    """
+    change = case_change(case or "NONE")
+
+    def to_bytes(x: Array) -> tuple[Array, Array]:
         if x.ndim != 1:
             raise ValueError(f"X has shape {x.shape}: expected [C]")
-        items = texts(x)
-        if normalizer is not None:
-            items = [*map(change, items)] or [""]
-        lists = lists_of(items)
-        width, _ = filled(lists, filling)
-        words: Iterable[str] = lists[0] if len(lists) == 1 else chain.from_iterable(lists)
-        items_of_words = np.fromiter(map(numbers.get, words, repeat(otherwise)), np.intp, len(lists) * width)
-        return counter.counted(tree.columns(items_of_words.reshape(len(lists), width), *lengths))
+        items = texts(x) or ([""] if case else [])
+        joined = "".join(items)
+        if joined.isascii():
+            memory, lengths = change(joined).encode(), map(len, items)
+        else:
+            changed = map(change, items)
+            pieces = [(" ".join(text.split()) if spaced else text).encode(*ENCODING) for text in changed]
+            memory, lengths = b"".join(pieces), map(len, pieces)
+        size = max(_LEAST_BYTES, 1 << (len(memory) - 1).bit_length())
+        return np.frombuffer(memory.ljust(size, b"\0"), np.uint8), np.fromiter(
+            accumulate(lengths), _NUMBERS, len(items)
+        )
 
-    return count
+    return to_bytes
+
+
+_NUMBERS = np.dtype(np.int64)
 
 
 def _numbers(encoder: Mapping[str, Any] | None, tree: GramTree) -> tuple[Mapping[Any, int], int]:
@@ -182,8 +326,16 @@ def _numbers(encoder: Mapping[str, Any] | None, tree: GramTree) -> tuple[Mapping
     return {word: tree.number(item) for word, item in table.items()}, tree.number(default)
 
 
-def _bytes(attributes: Mapping[str, Any], x: Any) -> int:
-    return max(1, int(x.size)) * remembered(width_of, attributes[f"{_LAST}.ngram_indexes"]) * 4
+def _bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
+    return max(1, int(inputs[-1].size)) * remembered(width_of, attributes[f"{_LAST}.ngram_indexes"]) * 4
+
+
+def _text_bytes(attributes: Mapping[str, Any], x: Any) -> int:
+    return 2 * sum(map(len, map(str, x.reshape(-1)))) if x.size >= _MANY else 0
+
+
+_MANY = 4096
+"""Texts whose length is asked for before they are put together."""
 
 
 traits(
@@ -191,3 +343,9 @@ traits(
     OpTraits(category="text", shape="shapes", flops=1, out_bytes=_bytes, quiet=True, fresh=True),
     OWN,
 )
+traits(
+    BYTE_COUNTS,
+    OpTraits(category="text", shape="shapes", flops=1, out_bytes=_bytes, quiet=True, fresh=True),
+    OWN,
+)
+traits(TEXT_BYTES, OpTraits(category="text", shape="data", flops=1, out_bytes=_text_bytes, quiet=True, fresh=True), OWN)

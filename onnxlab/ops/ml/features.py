@@ -360,7 +360,7 @@ def one_hot_encoder(
                 memory = bytearray().join(map(rows.get, items, repeat(unknown)))  # type: ignore[arg-type]
             except TypeError:
                 raise ValueError(_NO_CATEGORY) from None
-            return np.frombuffer(memory, _FLOATS).reshape(*x.shape, count)
+            return np.ndarray((*x.shape, count), _FLOATS, memory)  # in half of the time of frombuffer
         columns = [*map(places.get, items, repeat(count))]
         if not zeros and count in columns:
             raise ValueError(_NO_CATEGORY)

@@ -21,13 +21,13 @@ Files:
     integers         Elementwise operators on integers, and casts between them, bool and float32.
     interpreter      The loop that runs a plan: records in order, the units of each shared by the threads of a run.
     low_bits         Products with weights of a few bits, which get their scale and zero point by blocks of the depth.
-    operations       The loops of the elementwise machine, written out from the table of its operations.
     ranges           The range of a tensor, and the scale and zero point by which DynamicQuantizeLinear makes uint8 of
                      it.
     recurrent        Recurrent layers: LSTM, GRU and RNN over time, one unit for each direction and block of the
                      batch.
     rows             Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
     tally            Counts, range, sums and a histogram of float32 in one pass.
+    texts            Texts that are split into words, whose n-grams are counted: what TfIdfVectorizer makes of UTF-8.
     trees            Ensembles of decision trees, and the choice of labels.
     vector_machines  Support vector machines: the kernel function of a row and all support vectors, decisions, votes
                      and probabilities.

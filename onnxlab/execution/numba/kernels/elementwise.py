@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.kernels.operations import apply
 from onnxlab.execution.numba.kernels.simd.lanes import BYTES, WIDTH, splat
 from onnxlab.execution.numba.kernels.simd.memory import (
     copy_bytes,
@@ -42,6 +41,7 @@ from onnxlab.execution.numba.kernels.simd.narrow_integers import (
     store_i8,
     store_i16,
 )
+from onnxlab.execution.numba.kernels.simd.operations import apply
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 from onnxlab.execution.numba.machine.records import (
     BOOL,

@@ -65,6 +65,11 @@ _MACHINE = (
     "kernel", "units", "x", "x_row", "rows", "unit_rows", "features", "vectors", "padded", "function", "parameters",
     "weights", "starts", "classes", "rho", "sigmoids", "choices", "names", "y", "y_row", "kind",
 )  # fmt: skip
+_TEXTS = (
+    "kernel", "units", "texts", "ends", "rows", "delimiter", "delimiter_bytes", "classes", "least", "slots", "mask",
+    "letters", "otherwise", "filler", "unknown", "tree", "levels", "shortest", "skip", "numbers", "counts", "y",
+    "width", "once", "weights",
+)  # fmt: skip
 _LOW_BITS = (
     "kernel", "units", "x", "offsets", "places", "y", "rows", "columns", "depth", "weights", "scales", "zeros", "block",
     "blocks", "nibbles", "unit_panels", "bias",
@@ -129,6 +134,7 @@ FIELDS = {
     "forest": _FOREST,
     "choose": _FOREST,
     "vector_machine": _MACHINE,
+    "text_counts": _TEXTS,
     "low_bits": _LOW_BITS,
     "extent": _RANGE,
     "byte_range": _RANGE,
@@ -164,6 +170,7 @@ MODULES = {
     "forest": "trees",
     "choose": "trees",
     "vector_machine": "vector_machines",
+    "text_counts": "texts",
     "low_bits": "low_bits",
     "extent": "ranges",
     "byte_range": "ranges",

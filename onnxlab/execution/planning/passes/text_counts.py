@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from onnxlab.execution.planning.inlining import Fixed
 from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass
-from onnxlab.ops.microsoft.text_counts import OWN, TEXT_COUNTS, counted
+from onnxlab.ops.microsoft.text_counts import counted
 
 
 class CountedTexts(NodePass):
@@ -15,11 +16,15 @@ class CountedTexts(NodePass):
     def run(self, draft: NodeList) -> NodeList:
         """The nodes with which texts are counted; those that made words are left out afterwards."""
         functions = {key[:2] for key in draft.scope.compiler.snapshot.functions}
-        nodes = counted(
+        compiled = any(provider.capabilities.own_threads for provider in draft.scope.compiler.providers)
+        nodes, facts = counted(
             draft.nodes, draft.scope.reads, draft.seen, functions,
             lambda name: draft.fact(name).rank == 1 and draft.fact(name).dtype == object,
-            lambda node, texts, attributes: replace(
-                node, domain=OWN, op_type=TEXT_COUNTS, since_version=1, inputs=(texts,), input_ids=(0,),
-                attributes=Fixed(attributes)),
+            Fixed, draft.scope.ids if compiled else None,
         )  # fmt: skip
-        return replace(draft, nodes=tuple([nodes.get(node, node) for node in draft.nodes])) if nodes else draft
+        listed = chain.from_iterable(nodes.get(node, (node,)) for node in draft.nodes)
+        return (
+            replace(draft, nodes=tuple(listed), fact=lambda name: facts.get(name) or draft.fact(name))
+            if nodes
+            else draft
+        )

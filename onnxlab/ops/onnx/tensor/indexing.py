@@ -41,13 +41,13 @@ from onnxlab.shapes import Dim, Expr, Fact, FactError, TensorFact, at_least, cei
 @kernel("Gather")
 def gather(data: Array, indices: Array, axis: int = 0) -> Array:
     """The slices of `data` along `axis` that `indices` name; negative ones count from the end."""
-    axis = normal_axis(axis, data.ndim)
     try:
-        if indices.ndim == 0:  # a view: nothing to copy
-            where: tuple[Any, ...] = (*(slice(None),) * axis, int(indices), ...)
-            return data[where]
-        return data.take(indices, axis)
-    except IndexError:
+        if indices.ndim and data.ndim:
+            return data.take(indices, axis)
+        where: tuple[Any, ...] = (*(slice(None),) * normal_axis(axis, data.ndim), int(indices), ...)
+        return data[where]  # a view: nothing to copy
+    except IndexError:  # NumPy's error for an axis that is not there is one too
+        axis = normal_axis(axis, data.ndim)
         raise _out_of_range("indices", indices, data.shape[axis], axis) from None
 
 

@@ -55,23 +55,25 @@ class GramTree:
 
     Attributes:
         items: {item of an n-gram: its number}.
+        unknown: the number of what is no item.
+        levels: one for each item of the longest n-grams.
     """
 
     def __init__(self, columns: Mapping[Gram, int], width: int) -> None:
         items = {item: number for number, item in enumerate(dict.fromkeys(item for gram in columns for item in gram))}
-        self.items, self._unknown, self._width = items, len(items), width
+        self.items, self.unknown, self._width = items, len(items), width
         self._first, self._numbers = _table(items)
-        self._levels: list[_Level] = []
+        self.levels: list[GramLevel] = []
         nodes: dict[Gram, int] = {(): 0}
         for depth in range(1, max(map(len, columns), default=0) + 1):
             grams = dict.fromkeys(gram[:depth] for gram in columns if len(gram) >= depth)
             level = {nodes[gram[:-1]] * (len(items) + 1) + items[gram[-1]]: gram for gram in grams}
-            self._levels.append(_Level(level, columns, len(nodes), len(items), width))
+            self.levels.append(GramLevel(level, columns, len(nodes), len(items), width))
             nodes = {gram: number for number, gram in enumerate(grams)}
 
     def number(self, item: Any) -> int:
         """The number of an item, another one for what is no item."""
-        return self.items.get(item, self._unknown)
+        return self.items.get(item, self.unknown)
 
     def columns(self, numbers: Array, least: int, most: int, skip: int) -> Array:
         """[rows, n-grams]: the column of each in [rows, items], of these lengths, up to `skip` items between two.
@@ -81,7 +83,7 @@ class GramTree:
         Args:
             numbers: of the items.
         """
-        size, levels = numbers.shape[1], self._levels[:most]
+        size, levels = numbers.shape[1], self.levels[:most]
         parts = []
         for distance in range(1, max(1, min(skip + 1, size)) + 1):
             keys = nodes = numbers
@@ -103,7 +105,7 @@ class GramTree:
         """The number of each item of an array."""
         if self._numbers is not None and rows.dtype.kind in "iu":
             return self._numbers.take(rows.astype(np.int64, copy=False) - self._first, mode="clip")
-        numbers = map(self.items.get, rows.ravel().tolist(), repeat(self._unknown))
+        numbers = map(self.items.get, rows.ravel().tolist(), repeat(self.unknown))
         return np.fromiter(numbers, np.intp, rows.size).reshape(rows.shape)
 
 
@@ -119,7 +121,7 @@ def _table(items: Mapping[Any, int]) -> tuple[int, Array | None]:
     return first, numbers
 
 
-class _Level:
+class GramLevel:
     """The pairs of a node of one depth and an item, and where they lead.
 
     Args:
@@ -130,6 +132,7 @@ class _Level:
         width: the column of what is no n-gram.
 
     Attributes:
+        keys: those of the pairs in order, and -1; None where each key is its own place.
         nodes: first key of what is led to, by the place of the pair.
         columns: its column.
     """
@@ -143,9 +146,9 @@ class _Level:
         nodes = [order[grams[key]] * (items + 1) for key in keys]
         ends = [columns.get(grams[key], width) for key in keys]
         size = (count + 1) * (items + 1)
-        self._keys: Array | None = None
+        self.keys: Array | None = None
         if size > _DENSE:
-            self._keys = np.array([*keys, -1])
+            self.keys = np.array([*keys, -1])
             self.nodes, self.columns = np.array([*nodes, *dead]), np.array([*ends, width])
         else:
             self.nodes, self.columns = np.full(size, dead), np.full(size, width)
@@ -153,10 +156,10 @@ class _Level:
 
     def places(self, keys: Array) -> Array:
         """The places of keys in `nodes` and `columns`."""
-        if self._keys is None:
+        if self.keys is None:
             return keys
-        places = np.searchsorted(self._keys[:-1], keys)
-        return np.where(self._keys.take(places) == keys, places, len(self._keys) - 1)
+        places = np.searchsorted(self.keys[:-1], keys)
+        return np.where(self.keys.take(places) == keys, places, len(self.keys) - 1)
 
 
 class GramCounter:
@@ -165,6 +168,8 @@ class GramCounter:
     Attributes:
         tree: of the n-grams.
         width: number of columns.
+        once: whether it only counts whether an n-gram is there.
+        weight: float32 of each column; None where none is to be multiplied.
     """
 
     def __init__(
@@ -173,9 +178,9 @@ class GramCounter:
     ) -> None:  # fmt: skip
         self.width = width_of(indexes)
         self.tree = GramTree(columns_of(pool, counts, indexes), self.width)
-        self._once = mode == "IDF"
+        self.once = mode == "IDF"
         weight = None if mode == "TF" else _weights(self.width, indexes, weights)
-        self._weight = None if weight is None or (weight == 1).all() else weight
+        self.weight = None if weight is None or (weight == 1).all() else weight
         self._large = weight is not None and not np.abs(weight).max(initial=0) < _LARGE
         row = self.width + 1
         self._begin = lru_cache(8)(lambda rows: np.arange(0, rows * row, row)[:, None])
@@ -187,10 +192,10 @@ class GramCounter:
             places += self._begin(rows)
         counts: Array = np.bincount(places.ravel(), minlength=rows * row)
         counts = counts.reshape(rows, row)[:, : self.width]
-        if self._once:
+        if self.once:
             counts = counts > 0
         numbers = counts.astype(np.float32)
-        if self._weight is not None:
+        if self.weight is not None:
             with np.errstate(all="ignore") if self._large else nullcontext():
-                numbers *= self._weight
+                numbers *= self.weight
         return numbers

@@ -244,8 +244,11 @@ def _tf_idf_bytes(attributes: Mapping[str, Any], x: Any) -> int:
 
 traits("RegexFullMatch", OpTraits(category="text", shape="shapes", flops=1, quiet=True, fresh=True))
 traits("StringConcat", OpTraits(category="text", shape="shapes", flops=1, out_bytes=broadcast, quiet=True, fresh=True))
-traits("StringNormalizer", OpTraits(category="text", shape="data", flops=1, quiet=True))
-traits("StringSplit", OpTraits(category="text", shape="data", flops=1, out_bytes=_string_split_bytes, quiet=True))
+traits("StringNormalizer", OpTraits(category="text", shape="data", flops=1, quiet=True, fresh=True))
+traits(
+    "StringSplit",
+    OpTraits(category="text", shape="data", flops=1, out_bytes=_string_split_bytes, quiet=True, fresh=True),
+)
 traits(
     "TfIdfVectorizer",
     OpTraits(category="text", shape="shapes", flops=1, out_bytes=_tf_idf_bytes, quiet=True, fresh=True),

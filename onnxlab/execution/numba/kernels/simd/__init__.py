@@ -10,6 +10,7 @@ Files:
                      in registers.
     narrow_integers  Integers in memory as vectors: 8 and 16 bits as float32 and back, and sums of products of pairs
                      and quads.
+    operations       The loops of the elementwise machine, written out from the table of its operations.
     single_row       One row times several panels of packed weights at once: what a tile of one row cannot do at full
                      speed.
     tail_vectors     Vectors where a row may end: whole where there is room for one, else its first lanes.
