@@ -151,12 +151,7 @@ def small(value: Any, most: int) -> Any:
     """A value as slots hold it. Raises LimitError where it is not small."""
     if isinstance(value, np.generic):  # NumPy's result for arrays of rank 0
         return np.asarray(value)
-    if type(value) is np.ndarray:
-        if value.nbytes > most:
-            raise LimitError("this is no small value")
-        if value.base is None:
-            return value
-    if not is_small(value):
+    if (type(value) is np.ndarray and value.nbytes > most) or not is_small(value):
         raise LimitError("this is no small value")
     return value
 

@@ -231,10 +231,10 @@ def _bodies(instruction: Instruction) -> list[ProgramBody]:
 
 def _takes(instruction: Instruction) -> bool:
     """Whether a step may be called once more than is needed, its bodies included as far as they have run."""
-    if instruction.quick is not None or instruction.step.pure:
-        return True
-    bodies = _bodies(instruction)
-    return bool(bodies) and all(body.made is None or all(map(_takes, body.made.instructions)) for body in bodies)
+    bodies, is_plain = _bodies(instruction), instruction.quick is not None or instruction.step.pure
+    return is_plain or (
+        bool(bodies) and all(body.made is None or all(map(_takes, body.made.instructions)) for body in bodies)
+    )
 
 
 def _uses_blas(instruction: Instruction, missing: list[ProgramBody] | None = None) -> bool:
