@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from onnxlab.argument_types import expect, several
-from onnxlab.errors import EditError, NameLookupError
-from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.argument_types import expect
+from onnxlab.errors import EditError
 from onnxlab.graph.handles.model_lookup import NodeKey
+from onnxlab.graph.query.protected_names import of_operators, protected_names
 from onnxlab.limits import FOLDED
 from onnxlab.model.matching import PatternMatching
-from onnxlab.spelling import suggestion
 
 if TYPE_CHECKING:
     from onnxlab.transforms.foreign import Engine
     from onnxlab.transforms.pipeline import Pipeline
+    from onnxlab.transforms.quantization.calibration import ActivationType, RangeName
     from onnxlab.transforms.quantization.forms import FormName
     from onnxlab.transforms.receipt import Receipt
     from onnxlab.transforms.rewriting import RewriteOptions
@@ -37,32 +37,6 @@ def _from_zero(number: _Number, name: str, kind: type[_Number] | tuple[type, ...
     if not number >= 0:
         raise EditError(f"{name} is {number}: expected {words} from 0 on")
     return number
-
-
-def _protected(graph: ModelGraph, names: Collection[str] | str) -> frozenset[str]:
-    """Names that are to stay, of which one alone may be a string.
-
-    Raises:
-        TypeError: something is no name.
-        NameLookupError: a name or prefix is of nothing in the model, so that nothing would stay by it.
-    """
-    protected = frozenset(several(names, str, "protect", "names of nodes, values, graphs or functions"))
-    if not protected:
-        return protected
-    with graph.lock:
-        nodes = {node.name for node in graph.nodes.values()}
-        known = nodes.union(value.name for value in graph.values.values())
-        known = known.union(*({scope.name, graph.scope_path(scope)} for scope in graph.scopes.values())) - {""}
-    for name in sorted(protected - known):
-        prefix = name.rstrip("*").rstrip("/") + "/"
-        is_prefix = any(node.startswith(prefix) for node in nodes)
-        if name != prefix or not is_prefix:
-            close = suggestion(name.rstrip("/"), known) if name else ""
-            hint = f", and no name of a node begins with {prefix!r}.{close}"
-            if is_prefix:
-                hint = f"; write {prefix!r} for all nodes whose names begin with it"
-            raise NameLookupError(f"protect has {name!r}: no node, value, graph or function is called so{hint}")
-    return protected
 
 
 class ModelRewriting(PatternMatching):
@@ -126,7 +100,7 @@ class ModelRewriting(PatternMatching):
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = RewriteOptions(_protected(self.graph, protect), _from_zero(budget, *_BUDGET))
+        options = RewriteOptions(protected_names(self.graph, protect), _from_zero(budget, *_BUDGET))
         return self._rewritten(label, plan, options, Trust(verify, samples, finite_only), dry_run)
 
     def optimize(
@@ -176,17 +150,22 @@ class ModelRewriting(PatternMatching):
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
-        options = RewriteOptions(_protected(self.graph, protect), FOLDED, domains)
+        options = RewriteOptions(protected_names(self.graph, protect), FOLDED, domains)
         return self._rewritten(label, plan, options, Trust(verify, samples, finite_only), dry_run)
 
-    def quantize(
+    def quantize(  # noqa: PLR0913
         self,
         form: FormName,
         *,
         verify: bool = True,
         samples: Sequence[Mapping[str, Any]] | None = None,
+        calibrate: Iterable[Mapping[str, Any]] | None = None,
+        ranges: RangeName = "minmax",
+        activations: ActivationType = "uint8",
+        reduce_range: bool = False,
         at_most: float | None = None,
         protect: Collection[str] = (),
+        leave: Collection[str] = (),
         dry_run: bool = False,
     ) -> Receipt:
         """Bring the model into fewer bits, as one step of the history; inputs and outputs keep their types.
@@ -194,34 +173,46 @@ class ModelRewriting(PatternMatching):
         Args:
             form: "int8_weights", "float16_weights" and "bfloat16_weights" store large weights in fewer bits, and nodes
                 compute in float32 as before; "float16" and "bfloat16" compute in that type wherever operators and
-                numbers allow it.
+                numbers allow it; "int8" computes products and what stands between them in 8 bits.
             verify: run the model before and after; what makes NaN or infinities of finite numbers is taken back, and
                 `note` of the receipt says how far the outputs are off.
-            samples: inputs to run on, in place of made-up ones.
+            samples: inputs to run on, in place of the first ones of `calibrate`, or made-up ones.
+            calibrate: for "int8", inputs as they come in use: their runs measure the ranges of values.
+            ranges: "minmax" takes all numbers, "percentile" all but one in ten thousand, "mse" what loses least.
+            activations: values in "uint8" with a zero point, which ONNX Runtime wants, or in "int8" around zero.
+            reduce_range: store weights in 7 bits, for x64 processors without VNNI, whose sums of 8 bits saturate.
             at_most: the largest accepted difference as part of an output's largest element (0.01 is one percent);
                 what exceeds it is taken back. Default: any.
             protect: as for `simplify`; a node that stays keeps its weights.
+            leave: operators whose nodes stay, such as "Gemm".
             dry_run: only say what would be done.
 
         Returns:
             Receipt: `applied` has weights or nodes, `unfit` those that stay and why, `bytes` the sizes of all tensors.
 
         Raises:
-            TransformError: there is no such form, or the model's version of ai.onnx is too old for it.
+            TransformError: there is no such form, the model's version of ai.onnx is too old for it, or it needs inputs.
             EditError: the model must not be edited.
-            NameLookupError: a name in `protect` is of nothing in the model.
+            NameLookupError: a name in `protect` or `leave` is of nothing in the model.
+            FeedError: inputs do not fit the model.
 
         Examples:
             >>> receipt = model.quantize("int8_weights")
             >>> receipt.verdict, receipt.bytes[1] < 0.6 * receipt.bytes[0]
             ('rounded', True)
         """
-        from onnxlab.transforms.quantization.forms import plan_of
+        from onnxlab.transforms.quantization.calibration import calibrated
+        from onnxlab.transforms.quantization.forms import check_version, plan_of
         from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.verification_runs import Trust
 
-        plan, options = plan_of(form, self.graph), RewriteOptions(_protected(self.graph, protect))
-        share = None if at_most is None else _from_zero(at_most, *_SHARE)
+        options = RewriteOptions(protected_names(self.graph, protect) | of_operators(self.graph, leave))
+        share, calibration = None if at_most is None else _from_zero(at_most, *_SHARE), None
+        if calibrate is not None:
+            check_version(form, self.graph)  # before anything runs
+            calibration = calibrated(self.graph, self.inference, calibrate, ranges, activations, reduce_range)
+            samples = calibration.feeds if samples is None else samples
+        plan = plan_of(form, self.graph, calibration)
         trust = Trust(verify, samples, loses=True, at_most=share)
         return self._rewritten(f"quantize to {form}", plan, options, trust, dry_run)
 
@@ -261,7 +252,7 @@ class ModelRewriting(PatternMatching):
         from onnxlab.transforms.verification_runs import Trust
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options = RewriteOptions(_protected(self.graph, protect), _from_zero(budget, *_BUDGET))
+        options = RewriteOptions(protected_names(self.graph, protect), _from_zero(budget, *_BUDGET))
         trust = Trust(verify, samples, finite_only)
         return self._rewritten("fold constants", plan, options, trust, dry_run)
 
@@ -310,7 +301,7 @@ class ModelRewriting(PatternMatching):
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(node.id for node in self._node_records(nodes))
-        options = RewriteOptions(_protected(self.graph, protect), FOLDED, domains, nodes=chosen)
+        options = RewriteOptions(protected_names(self.graph, protect), FOLDED, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in built_in_rules.STANDARD for rule in parsed))
         return self._rewritten("rewrite", plan, options, trust, dry_run)
 

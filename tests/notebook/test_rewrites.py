@@ -195,6 +195,20 @@ def test_a_form_that_the_opset_lacks_is_refused_with_a_way_out() -> None:
     page.session.close()
 
 
+def test_int8_takes_its_ranges_from_the_last_run() -> None:
+    model = onnxlab.load()
+    page = Page(model)
+    refusal = page.refused("rewrites", level="int8", rules=[], microsoft=False)
+    assert (refusal["code"], refusal["hint"]) == ("invalid", "Run the model on inputs as they come in use first.")
+    model.run(model.sample_inputs())
+    (rule,) = asked(page, level="int8")["rules"]
+    assert (rule["key"], rule["by_place"]) == ("int8", False)
+    receipt = done(page, level="int8", rules=[])
+    assert receipt["python"] == "model.quantize('int8', calibrate=[model.runner.last_inputs()])"
+    assert receipt["applied"] == rule["count"]
+    page.session.close()
+
+
 def test_the_page_offers_the_forms_that_there_are() -> None:
     source = (Path(__file__).parents[2] / "widgets/src/panels/edit/rewrite_table.tsx").read_text()
     (table,) = re.findall(r"const FORMS.*?= \{(.*?)\};", source, re.DOTALL)

@@ -17,7 +17,7 @@ from onnxlab.errors import EditError, TransformError
 from onnxlab.transforms.quantization import forms
 from tests.support.oracle import Oracle
 
-ALL = get_args(forms.FormName)
+ALL = tuple(form for form in get_args(forms.FormName) if form != "int8")  # which needs inputs
 ON_ORT = [form for form in ALL if form != "bfloat16"]  # onnxruntime's processors have no bfloat16 to compute in
 
 
@@ -218,9 +218,9 @@ def test_quantized_models_stay_as_they_are() -> None:
     assert before <= {node.name for node in model.nodes}
 
 
-@pytest.mark.parametrize("wrong", ["int8", "", None, 5])
+@pytest.mark.parametrize("wrong", ["int4", "", None, 5])
 def test_forms_that_there_are_not(wrong: Any) -> None:
-    with pytest.raises(TransformError, match="is no form; use one of int8_weights, "):
+    with pytest.raises(TransformError, match="is no form; use one of int8, int8_weights, "):
         onnxlab.load().quantize(wrong)
 
 
@@ -240,7 +240,7 @@ def test_a_form_is_measured_before_it_is_made() -> None:
 
 
 def test_the_command_line_quantizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert rewrite.FORMS == ALL
+    assert get_args(forms.FormName) == rewrite.FORMS
     source, target = tmp_path / "m.onnx", tmp_path / "small.onnx"
     onnx.save(network(), source)
     assert main(["quantize", str(source), "float16"]) == 0

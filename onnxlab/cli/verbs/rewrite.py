@@ -6,6 +6,8 @@ taken back, or where nothing could be verified.
 
 import argparse
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.cli.base import entries
@@ -17,11 +19,12 @@ from onnxlab.cli.base.outputs import check_model, save_model
 from onnxlab.cli.base.progress import ticking
 
 if TYPE_CHECKING:
+    from onnxlab.model import Model
     from onnxlab.transforms.receipt import Receipt
 
 _GOOD = ("bit equal", "equal within noise", "rounded")
 _SAMPLE = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
-FORMS = ("int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16")
+FORMS = ("int8", "int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16")
 
 
 def add(verbs: Verbs) -> None:
@@ -40,6 +43,15 @@ def add(verbs: Verbs) -> None:
     quantize.add_argument("form", choices=FORMS, metavar="FORM", help=f"{', '.join(FORMS)}")
     words = "take back what puts an output further off than this part of its largest element (0.01 is one percent)"
     quantize.add_argument("--at-most", type=float, metavar="PART", help=words)
+    words = ".npz files, or folders of them, each with inputs as they come in use: their runs measure ranges for int8"
+    quantize.add_argument("--calibrate", nargs="+", metavar="FILE.npz", help=words)
+    words = "take all numbers (minmax), all but one in ten thousand (percentile), or what loses least (mse)"
+    quantize.add_argument("--ranges", choices=("minmax", "percentile", "mse"), default="minmax", help=words)
+    words = "type of values: uint8 with a zero point (default; what ONNX Runtime wants), or int8 around zero"
+    quantize.add_argument("--activations", choices=("uint8", "int8"), default="uint8", help=words)
+    words = "weights in 7 bits, for x64 processors without VNNI"
+    quantize.add_argument("--reduce-range", action="store_true", help=words)
+    quantize.add_argument("--leave", metavar="OPERATORS", help="comma-separated operators whose nodes stay")
     suggest = verbs.add("suggest", _suggest, "measure what each rule would gain alone; nothing is changed")
     for command in (simplify, optimize):
         words = "another tool that does the work"
@@ -91,7 +103,24 @@ def _fold(options: argparse.Namespace) -> int:
 
 
 def _quantize(options: argparse.Namespace) -> int:
-    return _done(options, "quantize", options.form, at_most=options.at_most)
+    return _done(
+        options,
+        "quantize",
+        options.form,
+        at_most=options.at_most,
+        ranges=options.ranges,
+        activations=options.activations,
+        reduce_range=options.reduce_range,
+        leave=[name.strip() for name in names_of(options.leave) or ()],
+    )
+
+
+def _calibration(words: Sequence[str], model: "Model") -> Iterator[Mapping[str, Any]]:
+    """The inputs of files and folders, one file at a time."""
+    for word in words:
+        path = Path(word)
+        for file in sorted(path.glob("*.np[yz]")) if path.is_dir() else [word]:
+            yield feeds_of([str(file)], model)
 
 
 def _suggest(options: argparse.Namespace) -> int:
@@ -117,6 +146,8 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
         named["finite_only"] = options.finite_only
 
     model = open_model(options)
+    if getattr(options, "calibrate", None):
+        named["calibrate"] = _calibration(options.calibrate, model)
     source = model.path
     check_model(options.output, [source])  # before anything is rewritten
     if options.receipt:

@@ -19,6 +19,7 @@ Files:
     node_search        Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
                        shape=(…, 768))`.
     parameter_scopes   Paths from the names of parameters, for models whose nodes have no scopes in their names.
+    protected_names    Names of nodes, values and graphs that edits are to leave as they are.
     sources            The readers of each node of a scope, and which nodes read nothing but initializers and each
                        other: sources.
     unit_cuts          Borders between units of a model: pure functions of positions and operators.

@@ -1,7 +1,7 @@
 """Effects of rewriting for the page: rules with the nodes that go and come, their gains, near misses."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.handles.handles import Node
@@ -61,7 +61,7 @@ def preview(model: "Model", level: str, rules: list[str], microsoft: bool, prote
     names = protect or ()
     form = form_of(level, rules)
     if form is not None:
-        receipt = model.quantize(form, protect=names, dry_run=True)
+        receipt = model.quantize(form, calibrate=calibration(model, form), protect=names, dry_run=True)
     elif rules:
         receipt = model.rewrite(asked_rules(rules), protect=names, dry_run=True)
     else:
@@ -75,6 +75,21 @@ def preview(model: "Model", level: str, rules: list[str], microsoft: bool, prote
         "bytes": list(receipt.bytes),
         "staying": [_stays(place) for place in receipt.unfit[:MOST_PLACES]] if form is not None else [],
     }
+
+
+def calibration(model: "Model", form: FormName) -> list[dict[str, Any]] | None:
+    """The inputs on which ranges are measured: those of the last run; None for a form without ranges.
+
+    Raises:
+        ProtocolError: the model was not run yet.
+    """
+    if FORMS[form].run is not None:
+        return None
+    inputs = model.runner.last_inputs()
+    if not inputs:
+        words = "int8 needs the ranges of values, which are measured on the inputs of the last run"
+        raise ProtocolError("invalid", words, "Run the model on inputs as they come in use first.")
+    return [inputs]
 
 
 def _stays(place: RefusedRewrite) -> str:

@@ -96,8 +96,10 @@ class Editor:
             names, words = protect or (), f", protect={protect!r}" if protect else ""
             form = rewrites.form_of(level, rules)
             if form is not None:
-                receipt = self._model.quantize(form, protect=names)
-                call = f"quantize({form!r}{words})"
+                inputs = rewrites.calibration(self._model, form)
+                receipt = self._model.quantize(form, calibrate=inputs, protect=names)
+                measured = "" if inputs is None else ", calibrate=[model.runner.last_inputs()]"
+                call = f"quantize({form!r}{measured}{words})"
             elif rules:
                 nodes = None if at is None else [Node(self._graph, self._node(at).id)]
                 call = f"rewrite({rules!r}{'' if nodes is None else f', nodes=[{nodes[0].label!r}]'}{words})"

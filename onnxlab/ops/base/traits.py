@@ -34,6 +34,7 @@ Layer: TypeAlias = Literal[
     "", "convolution", "product", "recurrent", "attention", "model", "transform", "lookup", "comparison"
 ]
 Masks: TypeAlias = Literal["", "passed", "read"]
+Int8: TypeAlias = Literal["", "product", "pointwise", "moved", "clipped"]
 SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
 
 
@@ -76,6 +77,9 @@ class OpTraits(NamedTuple):
         layer: the kind of network layer that is named after it; "" where it only completes a layer.
         masks: what becomes of numbers far beyond the others, which mask elements: "passed" on to the results, or
             "read" as the mask of a softmax; "" where they end.
+        int8: how runtimes compute it between DequantizeLinear and QuantizeLinear: as a "product" with a bias of int32;
+            "pointwise", each input and output with a scale of its own; "moved", with one scale; or "clipped" by the
+            QuantizeLinear itself. "" where they compute it in floats.
         zero_gradient: whether it makes integers or booleans, which small changes of the inputs leave as they are.
         signature: the axes of its inputs, see shape_signatures.py.
         same_since: version from which on later ones differ in nothing but types and attributes; 0 if not stated.
@@ -110,6 +114,7 @@ class OpTraits(NamedTuple):
     saturates: tuple[float, float] | None = None
     layer: Layer = ""
     masks: Masks = ""
+    int8: Int8 = ""
     zero_gradient: bool = False
     signature: str = ""
     same_since: int = 0

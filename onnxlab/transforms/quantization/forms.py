@@ -9,10 +9,13 @@ from onnxlab import dtypes
 from onnxlab.errors import TransformError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.transforms.pipeline import Pipeline
-from onnxlab.transforms.quantization import half_precision, stored_weights
+from onnxlab.transforms.quantization import half_precision, static_int8, stored_weights
+from onnxlab.transforms.quantization.calibration import Calibration
 from onnxlab.transforms.rewriting import Rewriting
 
-FormName = Literal["int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16"]
+FormName = Literal[
+    "int8", "int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +26,20 @@ class Form:
         doc: what it does, in a sentence.
         since: the first version of ai.onnx whose operators it needs.
         elem_type: the element type that numbers get.
-        run: the pass that brings a model into it.
+        run: the pass that brings a model into it; None for the one that needs ranges of values.
     """
 
     doc: str
     since: int
     elem_type: int
-    run: Callable[[Rewriting, str, int], None]
+    run: Callable[[Rewriting, str, int], None] | None
 
 
 FORMS: Final[Mapping[str, Form]] = MappingProxyType({
+    "int8": Form(
+        "Compute in 8 bits between QuantizeLinear and DequantizeLinear, with ranges measured on inputs of yours.",
+        13, dtypes.INT8, None,
+    ),
     "int8_weights": Form(
         "Store weights of 1,024 elements and more in int8 with a scale for each channel; nodes compute as before.",
         13, dtypes.INT8, stored_weights.run,
@@ -56,23 +63,37 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType({
 })  # fmt: skip
 
 
-def plan_of(form: str, graph: ModelGraph) -> Pipeline:
+def plan_of(form: str, graph: ModelGraph, calibration: Calibration | None = None) -> Pipeline:
     """The pipeline that brings a model into a form.
 
     Raises:
-        TransformError: there is no such form, or the model imports too old a version of ai.onnx for it.
+        TransformError: there is no such form, the model imports too old a version of ai.onnx for it, or it needs
+            ranges of values.
     """
     chosen = FORMS.get(form) if isinstance(form, str) else None
     if chosen is None:
         raise TransformError(f"{form!r} is no form; use one of {', '.join(FORMS)}")
-    version = graph.opset_version("") or 1
-    if version < chosen.since:
+    check_version(form, graph)
+    if chosen.run is None and calibration is None:
         raise TransformError(
-            f"{form} needs operators of ai.onnx {chosen.since}, and the model imports {version}; "
-            f"convert it first: model.convert_opset({chosen.since})"
+            f"{form} needs ranges of values: give inputs as they come in use, "
+            f"model.quantize({form!r}, calibrate=[{{name: array}}, ...])"
         )
 
     def plan(rewriting: Rewriting) -> None:
-        chosen.run(rewriting, form, chosen.elem_type)
+        if chosen.run is not None:
+            chosen.run(rewriting, form, chosen.elem_type)
+        elif calibration is not None:
+            static_int8.run(rewriting, form, calibration)
 
     return plan
+
+
+def check_version(form: str, graph: ModelGraph) -> None:
+    """Raise TransformError where a model imports too old a version of ai.onnx for a form."""
+    version = graph.opset_version("") or 1
+    if form in FORMS and version < (since := FORMS[form].since):
+        raise TransformError(
+            f"{form} needs operators of ai.onnx {since}, and the model imports {version}; "
+            f"convert it first: model.convert_opset({since})"
+        )

@@ -66,7 +66,7 @@ def _store(
         return f"it is a constant of the function {graph.root(scope).name}; inline it first"
     if value.formal_outputs:
         return "it is an output of its graph"
-    if why := _role(graph, value):
+    if why := needed(graph, value):
         return why
     if value.is_input and not rewriting.inputs_are_weights:
         return "it is the default of an input; take the input away first (input_to_initializer)"
@@ -77,12 +77,12 @@ def _store(
     if why := unfit(array, elem_type):
         return why
     parts, attributes = _int8(array) if elem_type == dtypes.INT8 else _half(array, elem_type)
-    _put(rewriting, scope, value, parts, attributes)
+    put(rewriting, scope, value, parts, attributes, value.name)
     rewriting.note(form, value.name, value.name, _effect(array, parts, attributes.get("axis", 0)))
     return ""
 
 
-def _role(graph: ModelGraph, value: ValueRecord) -> str:
+def needed(graph: ModelGraph, value: ValueRecord) -> str:
     """The reason why what reads a weight needs it as it is, "" where nothing does."""
     readers = [graph.nodes[reader] for reader, _ in value.uses]
     bound = (entry.key for info in graph.proto.training_info for entry in info.update_binding)
@@ -165,19 +165,19 @@ def _off(array: Array, parts: list[Array], axis: int) -> float:
         return 100 * float(np.linalg.norm(back)) / size if size else 0.0
 
 
-def _put(
-    rewriting: Rewriting, scope: Scope, value: ValueRecord, parts: list[Array], attributes: dict[str, Any]
+def put(
+    rewriting: Rewriting, scope: Scope, value: ValueRecord, parts: list[Array], attributes: dict[str, Any], name: str
 ) -> None:
-    """Let a node make the value of stored parts."""
-    graph, name, maker = rewriting.graph, value.name, rewriting.maker(value)
-    if maker is not None:
+    """Let a node make the value of stored parts; under another name than the value's, the value stays as it is."""
+    graph, maker = rewriting.graph, rewriting.maker(value)
+    if name == value.name and maker is not None:
         rewriting.remove(maker)
-    else:
+    elif name == value.name:
         take_from_inputs(graph, scope, value)
         graph.apply(SetInitializer(scope.id, name, None))
     op_type, suffixes = "Cast", ["half"]
     if len(parts) > 1:
-        op_type, suffixes = "DequantizeLinear", ["int8", "scale", "zero_point"]
+        op_type, suffixes = "DequantizeLinear", [parts[0].dtype.name, "scale", "zero_point"]
     names = [rewriting.fresh(f"{name}_{suffix}") for suffix in suffixes]
     for part, array in zip(names, parts, strict=True):
         rewriting.store(part, array, scope)

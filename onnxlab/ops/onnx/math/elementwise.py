@@ -389,7 +389,7 @@ _ARITHMETIC = OpTraits(
     blockwise=True,
     masks="passed",
 )
-traits("Add Mul", _ARITHMETIC._replace(commutative=True))
+traits("Add Mul", _ARITHMETIC._replace(commutative=True, int8="pointwise"))
 traits("Div", _ARITHMETIC._replace(zero_signs=(1,)))
 traits("Sub", _ARITHMETIC)
 traits(

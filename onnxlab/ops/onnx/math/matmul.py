@@ -384,6 +384,7 @@ traits(
         out_bytes=_gemm_bytes,
         out_bytes_since=7,
         layer="product",
+        int8="product",
     ),
 )
 traits(
@@ -396,5 +397,6 @@ traits(
         half="rounded",
         out_bytes=matmul_bytes,
         layer="product",
+        int8="product",
     ),
 )

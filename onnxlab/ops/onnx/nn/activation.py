@@ -492,11 +492,13 @@ traits(
         elements="all",
         half="exact",
         blockwise=True,
+        int8="clipped",
         was_attribute={11: {1: ("min", "float"), 2: ("max", "float")}},
     ),
 )
-traits("Elu HardSwish LeakyRelu Softplus", _BLOCKWISE)
+traits("Elu HardSwish Softplus", _BLOCKWISE)
 traits("Gelu", _BLOCKWISE._replace(flops=14))
+traits("LeakyRelu", _BLOCKWISE._replace(int8="pointwise"))
 traits("HardSigmoid", _BLOCKWISE._replace(saturates=(0.0, 1.0)))
 traits("Hardmax", OpTraits(category="activation", shape="shapes", flops=1, elements="none", flattened_before=13))
 traits(
@@ -511,7 +513,18 @@ traits(
         flattened_before=13,
     ),
 )
-traits("Relu", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="exact", blockwise=True))
+traits(
+    "Relu",
+    OpTraits(
+        category="activation",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        half="exact",
+        blockwise=True,
+        int8="clipped",
+    ),
+)
 traits("Shrink SwiGLU", OpTraits(category="activation", shape="shapes", flops=1))
-traits("Sigmoid", _BLOCKWISE._replace(flops=4, saturates=(0.0, 1.0)))
+traits("Sigmoid", _BLOCKWISE._replace(flops=4, saturates=(0.0, 1.0), int8="pointwise"))
 traits("ThresholdedRelu", OpTraits(category="activation", shape="shapes", flops=1, elements="none"))

@@ -659,6 +659,7 @@ traits(
         out_bytes=conv_bytes,
         signature="N ? ...|M ? ...|M",
         layer="convolution",
+        int8="product",
     ),
 )
 traits(

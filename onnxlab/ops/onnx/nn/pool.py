@@ -255,11 +255,17 @@ derivative("GlobalAveragePool")(unary(lambda x, y, g, a: np.broadcast_to(g / pro
 
 traits(
     "AveragePool GlobalAveragePool",
-    OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none", half="rounded"),
+    OpTraits(
+        category="pooling", shape="shapes", flops=pooling_flops, elements="none", half="rounded", int8="pointwise"
+    ),
 )
 traits("GlobalLpPool LpPool", OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none"))
 traits(
-    "GlobalMaxPool MaxPool",
+    "GlobalMaxPool",
     OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none", half="exact"),
+)
+traits(
+    "MaxPool",
+    OpTraits(category="pooling", shape="shapes", flops=pooling_flops, elements="none", half="exact", int8="moved"),
 )
 traits("MaxUnpool", OpTraits(category="pooling", shape="elements", flops=1))

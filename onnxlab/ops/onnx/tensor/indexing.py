@@ -613,6 +613,7 @@ traits("Compress", OpTraits(category="shape", shape="data", flops=1, elements="n
 traits(
     "Gather",
     OpTraits(
+        int8="moved",
         category="shape",
         shape="shapes",
         flops=0,
@@ -656,6 +657,7 @@ traits(
 traits(
     "Slice",
     OpTraits(
+        int8="moved",
         category="shape",
         shape="sizes",
         flops=0,

@@ -271,6 +271,7 @@ derivative("Unsqueeze")(unary(lambda x, y, g, a: g.reshape(x.shape)))
 traits(
     "Flatten",
     OpTraits(
+        int8="moved",
         category="shape",
         reshapes=True,
         shape="shapes",
@@ -284,6 +285,7 @@ traits(
 traits(
     "Reshape",
     OpTraits(
+        int8="moved",
         was_attribute={5: {1: ("shape", "ints")}},
         category="shape",
         reshapes=True,
@@ -299,6 +301,7 @@ traits(
 traits(
     "Squeeze Unsqueeze",
     OpTraits(
+        int8="moved",
         category="shape",
         reshapes=True,
         shape="sizes",

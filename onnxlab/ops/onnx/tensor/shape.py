@@ -497,11 +497,13 @@ def _tile_bytes(attributes: Mapping[str, Any], array: Any, repeats: Any, *rest: 
 _MOVES = OpTraits(
     category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True
 )
-traits("Concat", _MOVES._replace(out_bytes=_concat_bytes))
-traits("Transpose", _MOVES)
+traits("Concat", _MOVES._replace(out_bytes=_concat_bytes, int8="pointwise"))
+traits("Transpose", _MOVES._replace(int8="moved"))
 traits(
     "DepthToSpace SpaceToDepth",
-    OpTraits(category="shape", shape="shapes", flops=0, elements="none", half="exact", signature="N C H W"),
+    OpTraits(
+        category="shape", shape="shapes", flops=0, elements="none", half="exact", signature="N C H W", int8="moved"
+    ),
 )
 traits(
     "Expand",
@@ -545,7 +547,18 @@ traits(
         zero_gradient=True,
     ),
 )
-traits("Split", OpTraits(category="shape", shape="sizes", flops=0, half="exact", quiet=True, size_arithmetic=True))
+traits(
+    "Split",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        int8="moved",
+    ),
+)
 traits(
     "Tile",
     OpTraits(
