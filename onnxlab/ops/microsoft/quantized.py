@@ -38,20 +38,18 @@ from onnxlab.ops.onnx.nn.quantization import (
     quantize_linear_rule,
 )
 from onnxlab.ops.onnx.nn.recurrent import (
-    LayerInputs,
+    LSTM_GATES,
     activations_of,
     biases,
     gates_first,
-    in_order,
     is_usual_lstm,
     lstm_step,
     lstm_step_of_sigmoids,
     peepholes_of,
-    prepare,
     recurrent,
     results,
-    scan,
 )
+from onnxlab.ops.onnx.nn.time_steps import LayerInputs, in_order, prepare, scan
 from onnxlab.ops.onnx.tensor.shape import concat_rule, shape_rule
 from onnxlab.shapes import Fact, FactError, TensorFact
 
@@ -294,7 +292,7 @@ def dynamic_quantize_lstm(
         projected = dynamic_product(flat, wide, largest, w_scale[number]) + (w_bias + r_bias)
         projected = in_order(layer, part, projected.reshape(steps, 1, batch, -1))
         if is_usual_lstm(functions[number], p, clip, input_forget):
-            projected = gates_first(projected, layer.hidden, 3)
+            projected = gates_first(projected, LSTM_GATES)
             step = lstm_step_of_sigmoids(*_quantized_gates(layer, number, r, r_scale, r_zero_point), functions[number])
         else:
             recur = _recurrent(*prepared(("direction", number), partial(_one_direction, number), r, r_zero_point),
@@ -307,23 +305,20 @@ def dynamic_quantize_lstm(
 def _quantized_gates(
     layer: LayerInputs, number: int, r: Array, scale: Array, zero_point: Array
 ) -> tuple[Callable[[Array], Array], Array]:
-    """`_recurrent` of one direction as `lstm_step_of_sigmoids` takes it: (state -> sums, the array of sums)."""
-    h, batch = layer.hidden, layer.x.shape[1]
+    """`_recurrent` of one direction as `lstm_step_of_sigmoids` takes it: (state -> sums, the rows that have them)."""
+    h, batch, order = layer.hidden, layer.x.shape[1], [*LSTM_GATES]
 
     def arranged(weights: Array, zero_point: Array) -> tuple[Array, float]:
         wide, largest = _one_direction(number, weights, zero_point)
-        return np.ascontiguousarray(wide.reshape(h, 4, h).swapaxes(0, 1)), largest
+        return np.ascontiguousarray(wide.reshape(h, 4, h).swapaxes(0, 1)[order]), largest
 
     matrices, largest = prepared(("gates first", number), arranged, r, zero_point)
-    scales = scale[number].reshape(-1, 1, 1) if scale[number].size == 1 else scale[number].reshape(4, 1, h)
+    is_shared = scale[number].size == 1
+    scales = scale[number].reshape(-1, 1, 1) if is_shared else scale[number].reshape(4, 1, h)[order]
     signed = scales * np.array([-1, -1, -1, 1], np.float32).reshape(4, 1, 1)
-    sums = np.empty((4, 1, batch, h), np.float32)
-
-    def recur(state: Array) -> Array:
-        sums[:, 0] = dynamic_product(state[0], matrices, largest, signed)
-        return sums
-
-    return recur, sums
+    rows = np.empty((5, 1, batch, h), np.float32)
+    sums = rows[:4, 0]
+    return lambda state: dynamic_product(state[0], matrices, largest, signed, sums), rows
 
 
 def _one_direction(number: int, weights: Array, zero_point: Array) -> tuple[Array, float]:

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onnxlab.ops.base.prepared_constants import mark_constant
 from tests.ops.support.single_node import agree, floats, run
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -72,3 +73,77 @@ def test_products_of_few_and_of_many_rows(op_type, direction, batch):
     inputs = [floats(6, batch, 3), *weights, floats(d, 2 * gates * hidden, seed=3), None, floats(d, batch, hidden)]
     attributes = {"linear_before_reset": 1} if op_type == "GRU" else {}
     agree(op_type, *inputs, opset=14, outputs=2, hidden_size=hidden, direction=direction, rtol=1e-4, **attributes)
+
+
+def layer(op_type, dtype=np.float32, steps=4, batch=2, direction="bidirectional", hidden=5):
+    """Inputs and attributes whose gates are sigmoids, as exporters write them."""
+    d, gates = 2 if direction == "bidirectional" else 1, GATES[op_type]
+    states = [floats(d, batch, hidden, seed=place) for place in range(2 if op_type == "LSTM" else 1)]
+    inputs = [
+        floats(steps, batch, 3),
+        *(floats(d, gates * hidden, width, seed=width) for width in (3, hidden)),
+        floats(d, 2 * gates * hidden, seed=3),
+        None,
+        *states,
+    ]
+    attributes = {"hidden_size": hidden, "direction": direction, "outputs": 3 if op_type == "LSTM" else 2, "opset": 14}
+    attributes |= {"linear_before_reset": 1} if op_type == "GRU" else {}
+    return [None if array is None else array.astype(dtype) for array in inputs], attributes
+
+
+@pytest.mark.parametrize("scale", [50, 1e4, 1e30])
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM"])
+def test_gates_that_are_quite_open_or_shut(op_type, scale):
+    (x, *rest), attributes = layer(op_type)
+    agree(op_type, x * np.float32(scale), *rest, rtol=1e-4, **attributes)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 5, -1])
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM"])
+def test_what_is_no_number_stays_in_its_sequence(op_type, place, odd):
+    inputs, attributes = layer(op_type)
+    plain = run(op_type, *inputs, **attributes)
+    inputs[place][0, 1, 2] = odd
+    for y, expected in zip(run(op_type, *inputs, **attributes), plain, strict=True):
+        np.testing.assert_array_equal(y[..., 0, :], expected[..., 0, :])
+        assert np.isnan(odd) <= np.isnan(y[..., 1, :]).any()
+
+
+@pytest.mark.parametrize(("steps", "batch", "hidden"), [(0, 2, 5), (3, 0, 5), (0, 0, 5), (3, 2, 0), (1, 1, 1)])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM"])
+def test_shapes_of_layers_of_nothing(op_type, direction, steps, batch, hidden):
+    inputs, attributes = layer(op_type, steps=steps, batch=batch, direction=direction, hidden=hidden)
+    y, *states = run(op_type, *inputs, **attributes)
+    d = 2 if direction == "bidirectional" else 1
+    assert y.shape == (steps, d, batch, hidden)
+    for state, first in zip(states, inputs[5:], strict=True):
+        assert state.shape == (d, batch, hidden)
+        if not steps:
+            np.testing.assert_array_equal(state, first)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-5), (np.float16, 2e-2)])
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM"])
+def test_other_floats_are_as_float32(op_type, dtype, rtol):
+    inputs, attributes = layer(op_type, dtype)
+    results = run(op_type, *inputs, **attributes)
+    wide = run(op_type, *(None if array is None else array.astype(np.float32) for array in inputs), **attributes)
+    for y, expected in zip(results, wide, strict=True):
+        assert y.dtype == dtype
+        np.testing.assert_allclose(y, expected, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM"])
+def test_inputs_and_constants_stay_as_they_are(op_type):
+    inputs, attributes = layer(op_type)
+    before = [None if array is None else array.copy() for array in inputs]
+    first = run(op_type, *inputs, **attributes)
+    for array in inputs[1:4]:
+        mark_constant(array)
+    for _ in range(2):  # the second time with what was prepared
+        for y, expected in zip(run(op_type, *inputs, **attributes), first, strict=True):
+            np.testing.assert_array_equal(y, expected)
+    for array, expected in zip(inputs, before, strict=True):
+        assert (array is None and expected is None) or np.array_equal(array, expected)

@@ -40,18 +40,18 @@ def for_blas(x: Array) -> Array:
 _LARGE = 1 << 14  # elements of a matrix from which on a copy for two or three rows does not pay
 
 
-def product(a: Array, b: Array) -> Array:
-    """a @ b for float32 and float64; stacks of matrices times one matrix are one product."""
+def product(a: Array, b: Array, out: Array | None = None) -> Array:
+    """a @ b for float32 and float64, written to `out` where it is given; stacks times one matrix are one product."""
     a, b = for_blas(a), for_blas(b)
     if a.ndim == 2 <= b.ndim and 1 < len(a) < 4 and b.shape[-2] * b.shape[-1] >= _LARGE:
-        y = np.empty((*b.shape[:-2], len(a), b.shape[-1]), np.result_type(a, b))
-        np.matmul(a[:, None], b[..., None, :, :], out=y[..., None, :])  # else OpenBLAS copies all of b first
+        y = np.empty((*b.shape[:-2], len(a), b.shape[-1]), np.result_type(a, b)) if out is None else out
+        np.matmul(a[:, None], b[..., None, :, :], y[..., None, :])  # else OpenBLAS copies all of b first
         return y
-    if b.ndim == 2 and a.ndim > 2 and a.size:
+    if b.ndim == 2 and a.ndim > 2 and a.size and out is None:
         y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))  # no view: its buffer may be used again
         np.matmul(a.reshape(-1, a.shape[-1]), b, out=y.reshape(-1, b.shape[-1]))
         return y
-    return np.matmul(a, b)
+    return np.matmul(a, b, out)
 
 
 def product_of_integers(a: Array, b: Array) -> Array:

@@ -10,4 +10,5 @@ Files:
     quantization  Quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and the integer products and
                   convolutions.
     recurrent     Recurrent layers: RNN, GRU, LSTM.
+    time_steps    The time steps of recurrent layers: what RNN, GRU and LSTM are called with, and the loop over it.
 """

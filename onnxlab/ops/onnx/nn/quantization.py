@@ -184,6 +184,9 @@ _ZERO, _ONE, _LEVELS = np.float32(0), np.float32(1), np.float32(255)
 
 def _range(x: Array) -> tuple[Any, Any]:
     """The least and the greatest of 0 and all numbers that are not NaN."""
+    flat = x.reshape(-1)
+    if flat.size and (low := flat[flat.argmin()]) == low:  # no NaN is there; it would be the least
+        return min(low, _ZERO), max(flat[flat.argmax()], _ZERO)
     return np.fmin.reduce(x, None, initial=_ZERO), np.fmax.reduce(x, None, initial=_ZERO)
 
 
@@ -202,16 +205,18 @@ def centered(b: Array, zero_point: Array | None) -> tuple[Array, float]:
     return prepared("centered", _centered, b, zero_point)
 
 
-def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array:
+def dynamic_product(
+    a: Array, b: Array, largest: float, b_scale: Array, out: Array | None = None
+) -> Array:  # fmt: skip
     """A quantized to uint8 by its range, times integers B held in float32 (none above `largest`), as float32.
 
     The result is that of DynamicQuantizeLinear, MatMulInteger and a scaling, without their conversions.
     """
     levels, scale = _levels(a)
     if 255 * largest * a.shape[-1] < 2**24:
-        sums = product(levels, b)
-        return np.multiply(sums, scale * b_scale, out=sums)
-    return np.multiply(integer_product(levels, b, 255 * largest), scale * b_scale, dtype=np.float32)
+        sums = product(levels, b, out)
+        return np.multiply(sums, scale * b_scale, sums)
+    return np.multiply(integer_product(levels, b, 255 * largest), scale * b_scale, out, dtype=np.float32)
 
 
 def _levels(a: Array) -> tuple[Array, np.float32]:
@@ -222,10 +227,10 @@ def _levels(a: Array) -> tuple[Array, np.float32]:
     low, high = _range(a)
     scale = (high - low) / _LEVELS if high != low else _ONE
     levels = np.divide(a, scale)
-    np.rint(levels, out=levels)
+    np.rint(levels, levels)
     zero = np.rint(-low / scale)  # not above any level, since rounding is monotonic; but both ends may be rounded up
-    np.fmax(levels, -zero, out=levels)
-    return np.fmin(levels, _LEVELS - zero, out=levels), scale
+    np.fmax(levels, -zero, levels)  # also of NaN
+    return np.fmin(levels, _LEVELS - zero, levels), scale
 
 
 def integer_product(a: Array, b: Array, bound: float) -> Array:

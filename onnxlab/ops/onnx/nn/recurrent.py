@@ -10,8 +10,7 @@ B [directions, 2·gates·hidden], states [directions, batch, hidden]; with layou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,11 @@ from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, like
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.nn.activation import softplus, softsign
+from onnxlab.ops.onnx.nn.time_steps import LayerInputs, Step, in_order, prepare, scan
 from onnxlab.shapes import Dim, Fact, FactError
 
 Activation = Callable[[Array, Array], Array]
 """`f(x, y)` writes f(x) into y, which may be x, and returns y."""
-Step = Callable[[Array, tuple[Array, ...], Array], tuple[Array, ...]]
 _ZERO, _ONE, _MINUS_ONE = (np.array(value, np.float32) for value in (0, 1, -1))
 
 
@@ -74,120 +73,6 @@ def _activation(name: str, alpha: list[float], beta: list[float]) -> Activation:
         return y
 
     return write
-
-
-@dataclass(frozen=True, slots=True)
-class LayerInputs:
-    """Inputs of one call, widened, time first.
-
-    Attributes:
-        x: [time, batch, input].
-        lengths: [batch] steps of every sequence, or None where all have the full length.
-        states: the initial states, each [directions, batch, hidden].
-    """
-
-    x: Array
-    w: Array
-    r: Array
-    b: Array | None
-    lengths: Array | None
-    states: tuple[Array, ...]
-    hidden: int
-    direction: str
-
-
-def prepare(
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None,
-    lengths: Array | None,
-    states: Sequence[Array | None],
-    direction: str,
-    layout: int,
-) -> LayerInputs:
-    """Check what the three layers share, and bring it into time-first order.
-
-    Raises:
-        ValueError: the direction is unknown or does not fit W, a sequence is longer than X, or a state's shape differs.
-    """
-    directions = 2 if direction == "bidirectional" else 1
-    if direction not in ("forward", "reverse", "bidirectional"):
-        raise ValueError(f"direction is {direction!r}: expected forward, reverse or bidirectional")
-    if w.shape[0] != directions or r.shape[0] != directions:
-        raise ValueError(f"W has shape {w.shape}, R {r.shape}: direction {direction} needs {directions} in front")
-    data = widen(x).swapaxes(0, 1) if layout else widen(x)
-    steps, batch, hidden = data.shape[0], data.shape[1], r.shape[2]
-    if lengths is not None:
-        if lengths.size and int(lengths.max()) > steps:
-            raise ValueError(f"sequence_lens holds {int(lengths.max())}: X has {steps} steps")
-        lengths = None if bool(np.all(lengths == steps)) else lengths
-    start = []
-    for state in states:
-        if state is None:
-            start.append(np.zeros((directions, batch, hidden), data.dtype))
-        else:
-            first = widen(state).swapaxes(0, 1) if layout else widen(state)
-            if first.shape != (directions, batch, hidden):
-                raise ValueError(
-                    f"an initial state has shape {state.shape}: expected {directions} directions, {batch} sequences, "
-                    f"{hidden} hidden units"
-                )
-            start.append(first)
-    return LayerInputs(
-        data, widen(w), widen(r), None if b is None else widen(b), lengths, tuple(start), hidden, direction
-    )
-
-
-def _reversed(x: Array, lengths: Array | None) -> Array:
-    """Every sequence backwards, what lies behind its length left in place."""
-    if lengths is None:
-        return x[::-1]
-    y = x.copy()
-    for entry, length in enumerate(lengths.tolist()):
-        y[:length, entry] = x[:length, entry][::-1]
-    return y
-
-
-def in_order(layer: LayerInputs, part: slice, x: Array) -> Array:
-    """[time, directions, batch, …] of some directions in the order in which they run: time backwards for the second.
-
-    It is written to where one of several runs backwards; the same again undoes it.
-    """
-    for place, number in enumerate(range(len(layer.w))[part]):
-        if layer.direction == "reverse" or number == 1:
-            if x.shape[1] == 1:
-                return _reversed(x[:, 0], layer.lengths)[:, None]
-            x[:, place] = _reversed(x[:, place], layer.lengths)
-    return x
-
-
-def scan(ctx: RunContext, layer: LayerInputs, part: slice, projected: Array, step: Step) -> tuple[Array, ...]:
-    """Run some directions, all at once.
-
-    Args:
-        projected: [time, …], X times W with the biases, in the order of `in_order`.
-        step: (projected[t], states, out) -> states, the hidden one first, which it writes into `out`; it may write into
-            the other states.
-
-    Returns:
-        (Y [time, directions, batch, hidden], last states…)
-    """
-    first, *others = (state[part] for state in layer.states)
-    states = (first, *(state.copy() for state in others))
-    y = np.empty((len(projected), *first.shape), layer.x.dtype)
-    for time, (now, out) in enumerate(zip(projected, y, strict=True)):
-        if not time % 64:
-            ctx.check()
-        if layer.lengths is None:
-            states = step(now, states, out)
-        else:  # a sequence that has ended keeps its state and outputs zeros
-            following = step(now, (states[0], *(state.copy() for state in states[1:])), out)
-            alive = (time < layer.lengths)[:, None]
-            states = tuple(np.where(alive, new, old) for new, old in zip(following, states, strict=True))
-            out[...] = np.where(alive, states[0], 0)
-    last = states[0].copy()  # a row of Y
-    return in_order(layer, part, y), last, *states[1:]
 
 
 def parts(functions: Sequence[Sequence[Activation]]) -> list[slice]:
@@ -245,45 +130,75 @@ _FEW_ROWS = 4
 """Rows of a state from which on one product of matrices is quicker than one for each row."""
 
 
-def gates_first(sums: Array, hidden: int, sigmoids: int) -> Array:
+LSTM_GATES = (1, 0, 2, 3)
+"""Places of the gates o, i, f and c among those of an LSTM: in this order `lstm_step_of_sigmoids` has them."""
+_GRU_GATES = (0, 1, 2)
+
+
+def gates_first(sums: Array, order: Sequence[int]) -> Array:
     """Sums [time, directions, batch, gates·hidden] as [time, gates, directions, batch, hidden], in one piece.
 
-    All gates but the last are `sigmoids`. They are negated: the exponential of a negated sum is what a sigmoid takes.
-    Each gate in one piece of memory takes a third of the time of one that is spread over rows.
+    The gates come in this order. All but the last are sigmoids. They are negated: the exponential of a negated sum is
+    what a sigmoid takes. Each gate in one piece of memory takes a third of the time of one that is spread over rows.
     """
-    y = np.ascontiguousarray(sums.reshape(*sums.shape[:3], sigmoids + 1, hidden).transpose(0, 3, 1, 2, 4))
-    y[:, :sigmoids] *= _MINUS_ONE
+    y = sums.reshape(*sums.shape[:3], len(order), sums.shape[3] // len(order)).transpose(3, 0, 1, 2, 4)[[*order]]
+    y[:-1] *= _MINUS_ONE
+    return np.ascontiguousarray(y.swapaxes(0, 1))
+
+
+def _arranged(weights: Array, part: slice, order: Sequence[int]) -> Array:
+    """Weights or biases [directions, gates·hidden, …] as [directions, gates, hidden, …], as `gates_first` has gates."""
+    wide = weights[part]
+    y = wide.reshape(len(wide), len(order), wide.shape[1] // len(order), *wide.shape[2:])[:, [*order]]
+    y[:, :-1] *= _MINUS_ONE
     return y
 
 
+def _of_inputs(part: slice, order: Sequence[int], w: Array, b: Array | None) -> tuple[Array, Array | None]:
+    """The factor of X for the sums of all gates, and their biases."""
+    matrix, rows = _arranged(widen(w), part, order), None
+    if b is not None:
+        of_x, of_state = (widen(b)[:, half] for half in (slice(w.shape[1]), slice(w.shape[1], None)))
+        rows = _arranged(of_x + of_state, part, order)
+        if order is _GRU_GATES:  # the recurrent bias of h is inside of what the reset gate multiplies
+            rows[:, -1] = of_x.reshape(len(b), 3, -1)[part, -1]
+    return matrix.reshape(-1, w.shape[2]).T, None if rows is None else rows.reshape(-1)
+
+
+def _projected_gates(layer: LayerInputs, w: Array, b: Array | None, part: slice, order: Sequence[int]) -> Array:
+    """`gates_first` of X times W plus biases, in the order in which directions run; W and B as the node has them."""
+    matrix, bias = prepared(("of inputs", part.start, part.stop, order), partial(_of_inputs, part, order), w, b)
+    steps, batch, width = layer.x.shape
+    sums = np.ascontiguousarray(layer.x).reshape(steps * batch, width) @ matrix
+    if bias is not None:
+        np.add(sums, bias, sums)
+    y = sums.reshape(steps, batch, part.stop - part.start, len(order), layer.hidden)
+    return np.ascontiguousarray(in_order(layer, part, y.swapaxes(1, 2)).transpose(0, 3, 1, 2, 4))
+
+
 def _product_of_gates(
-    layer: LayerInputs, r: Array, part: slice, sigmoids: int
+    layer: LayerInputs, r: Array, part: slice, order: Sequence[int], rows: int
 ) -> tuple[Callable[[Array], Array], Array]:  # fmt: skip
-    """(state -> sums, the array of sums that each call writes to), as `gates_first` has them."""
-    h, (directions, batch) = layer.hidden, layer.states[0][part].shape[:2]
+    """(state -> sums, an array of some rows, into the first of which each call writes the sums of the gates)."""
+    h, gates, (directions, batch) = layer.hidden, len(order), layer.states[0][part].shape[:2]
     is_single = directions == batch == 1
 
     def arranged(weights: Array) -> Array:
-        gates = widen(weights)[part].reshape(directions, sigmoids + 1, h, h).transpose(1, 0, 3, 2).copy()
-        gates[:sigmoids] *= _MINUS_ONE
-        return np.ascontiguousarray(gates[:, 0].swapaxes(0, 1)).reshape(h, (sigmoids + 1) * h) if is_single else gates
+        matrices = _arranged(widen(weights), part, order)
+        if is_single:
+            return np.ascontiguousarray(matrices.reshape(gates * h, h).T)
+        return np.ascontiguousarray(matrices.transpose(1, 0, 3, 2))
 
-    matrices = prepared(("gates first", part.start, part.stop, sigmoids, is_single), arranged, r)
-    sums = np.empty((sigmoids + 1, directions, batch, h), np.result_type(layer.x, matrices))
+    matrices = prepared(("gates first", part.start, part.stop, order, is_single), arranged, r)
+    whole = np.empty((rows, directions, batch, h), np.result_type(layer.x, matrices))
+    sums = whole[:gates]
     if is_single:
-        row = sums.reshape((sigmoids + 1) * h)
-        return lambda state: np.dot(state.reshape(h), matrices, row), sums
+        row = sums.reshape(gates * h)
+        return lambda state: np.dot(state.reshape(h), matrices, row), whole
     if batch < _FEW_ROWS:
-        rows, of_row = sums[:, :, :, None], matrices[:, :, None]
-        return lambda state: np.matmul(state[:, :, None], of_row, rows), sums
-    return lambda state: np.matmul(state, matrices, sums), sums
-
-
-def _open(gates: Array) -> None:
-    """Sigmoids of gates whose sums are negated, in place."""
-    np.exp(gates, gates)
-    np.add(gates, _ONE, gates)
-    np.reciprocal(gates, gates)
+        sums_by_row, of_row = sums[:, :, :, None], matrices[:, :, None]
+        return lambda state: np.matmul(state[:, :, None], of_row, sums_by_row), whole
+    return lambda state: np.matmul(state, matrices, sums), whole
 
 
 def _clip(x: Array, clip: float | None) -> None:
@@ -382,14 +297,15 @@ def gru(
     h, runs = layer.hidden, []
     for part in parts(functions):
         w_bias, r_bias = biases(layer, part, 3)
+        if linear_before_reset and functions[part.start][0] is _sigmoid and not clip:
+            projected = _projected_gates(layer, w, b, part, _GRU_GATES)
+            recur, sums = _product_of_gates(layer, r, part, _GRU_GATES, 3)
+            step = _gru_step_of_sigmoids(recur, sums, r_bias, functions[part.start][1])
+            runs.append(scan(ctx, layer, part, projected, step))
+            continue
         bias = w_bias + r_bias
         if linear_before_reset:  # the recurrent bias of h is inside of what the reset gate multiplies
             bias[:, 2 * h :] = w_bias[:, 2 * h :]
-            if functions[part.start][0] is _sigmoid and not clip:
-                projected = gates_first(_projected(layer, part, bias), h, 2)
-                step = _gru_step_of_sigmoids(*_product_of_gates(layer, r, part, 2), r_bias, functions[part.start][1])
-                runs.append(scan(ctx, layer, part, projected, step))
-                continue
             step = _gru_step_before_reset(layer, _weights(r, part), r_bias, functions[part.start], clip)
         else:
             step = _gru_step(layer, _weights(r, part, 0, 2 * h), _weights(r, part, 2 * h), functions[part.start], clip)
@@ -427,7 +343,10 @@ def _gru_step(
 
 
 def _gru_step_of_sigmoids(recur: Callable[[Array], Array], sums: Array, bias: Array, g: Activation) -> Step:
-    """`_gru_step_before_reset` with sigmoids and no clip, on sums as `gates_first` has them."""
+    """`_gru_step_before_reset` with sigmoids and no clip, on sums as `gates_first` has them.
+
+    A sigmoid is divided by: 1 / (1 + exp(−x)) takes a division anyway.
+    """
     gates, (z, reset, candidate) = sums[:2], sums
     inner = bias.reshape(len(bias), 1, 3, sums.shape[-1])[:, :, 2] if np.count_nonzero(bias) else None
 
@@ -435,12 +354,16 @@ def _gru_step_of_sigmoids(recur: Callable[[Array], Array], sums: Array, bias: Ar
         (before,) = states
         recur(before)
         np.add(now[:2], gates, gates)
-        _open(gates)
+        np.exp(gates, gates)
+        np.add(gates, _ONE, gates)
         if inner is not None:
             np.add(candidate, inner, candidate)
-        np.multiply(reset, candidate, candidate)
+        np.divide(candidate, reset, candidate)
         np.add(now[2], candidate, candidate)
-        return (_mixed(z, candidate, before, g, None, out),)
+        g(candidate, candidate)
+        np.subtract(before, candidate, out)
+        np.divide(out, z, out)
+        return (np.add(out, candidate, out),)
 
     return step
 
@@ -503,12 +426,12 @@ def lstm(
     functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 3)
     runs = []
     for part in parts(functions):
-        w_bias, r_bias = biases(layer, part, 4)
         if is_usual_lstm(functions[part.start], p, clip, input_forget):
-            projected = gates_first(_projected(layer, part, w_bias + r_bias), layer.hidden, 3)
-            step = lstm_step_of_sigmoids(*_product_of_gates(layer, r, part, 3), functions[part.start])
+            projected = _projected_gates(layer, w, b, part, LSTM_GATES)
+            step = lstm_step_of_sigmoids(*_product_of_gates(layer, r, part, LSTM_GATES, 5), functions[part.start])
             runs.append(scan(ctx, layer, part, projected, step))
             continue
+        w_bias, r_bias = biases(layer, part, 4)
         recur = _product(layer, _weights(r, part))
         step = lstm_step(recur, layer.hidden, peepholes_of(p, part), functions[part.start], clip, input_forget)
         runs.append(scan(ctx, layer, part, _projected(layer, part, w_bias + r_bias), step))
@@ -522,21 +445,27 @@ def is_usual_lstm(
     return functions[0] is _sigmoid and p is None and not clip and not input_forget
 
 
-def lstm_step_of_sigmoids(recur: Callable[[Array], Array], sums: Array, functions: Sequence[Activation]) -> Step:
-    """`lstm_step` where `is_usual_lstm`, on sums as `gates_first` has them."""
-    (_, g, last), gates, (i, o, forget, new) = functions, sums[:3], sums
+def lstm_step_of_sigmoids(recur: Callable[[Array], Array], rows: Array, functions: Sequence[Activation]) -> Step:
+    """`lstm_step` where `is_usual_lstm`, on sums as `gates_first` has them, with a row behind them for the cell state.
+
+    A sigmoid is divided by: 1 / (1 + exp(−x)) takes a division anyway.
+    """
+    (_, g, last), sums, gates, (o, _i, _f, new, state_row) = functions, rows[:4], rows[:3], rows
+    divided, by = rows[3:], rows[1:3]
 
     def step(now: Array, states: tuple[Array, ...], out: Array) -> tuple[Array, ...]:
         before, cell = states
+        if cell is not state_row:
+            state_row[...] = cell
         recur(before)
         np.add(now, sums, sums)
-        _open(gates)
+        np.exp(gates, gates)
+        np.add(gates, _ONE, gates)
         g(new, new)
-        np.multiply(i, new, new)
-        np.multiply(forget, cell, cell)
-        np.add(cell, new, cell)
-        last(cell, out)
-        return np.multiply(o, out, out), cell
+        np.divide(divided, by, divided)
+        np.add(state_row, new, state_row)
+        last(state_row, out)
+        return np.divide(out, o, out), state_row
 
     return step
 
