@@ -8,12 +8,33 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 Work = Callable[[], object]
 
 thread_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)
 """Seconds that the processor spent on this thread; on the process, where threads have no clock."""
+
+
+def waiting() -> Callable[[], float]:
+    """A stopwatch, for any thread, of the seconds that this thread has not had a processor since now.
+
+    Where threads have no clock that others can read, it counts all seconds. It may be asked when this thread has ended.
+    """
+    began = time.perf_counter()
+    try:
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        before = time.clock_gettime(clock)
+    except (AttributeError, OSError):
+        return lambda: time.perf_counter() - began
+
+    def waited() -> float:
+        with suppress(OSError):  # the thread has ended
+            return time.perf_counter() - began - (time.clock_gettime(clock) - before)
+        return 0.0
+
+    return waited
 
 
 @cache

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from queue import Queue
 from types import ModuleType
 from typing import TypeVar
@@ -28,7 +29,8 @@ _REST = 12.0
 _HOLDING_UP = 25e-3  # seconds of background work beside one run after which it rests: until then, both take turns
 _LONGEST_REST = 0.2
 _STRIDE = 16  # items of a loop between two readings of the clock
-_runs: set[object] = set()  # runs under way, but for those of a few milliseconds, which are over soon
+# How long each run under way has waited for the processor; those of a few milliseconds are left out.
+_runs: set[Callable[[], float]] = set()
 _rested = 0.0  # processor time of the background thread when it last rested
 _looked = 0.0  # time when it last looked at that, which takes longer than most items of a loop
 _beside = 0.0  # seconds that the background thread worked since a run began
@@ -66,7 +68,7 @@ def rest() -> None:
         spent = threads.thread_time() - _rested
         _beside += spent
         count_as_old()  # a full garbage collection stops all threads: for 100 ms with 8,000 nodes in memory
-        if _runs and _beside > _HOLDING_UP:
+        if _runs and min(_beside, *[waited() for waited in tuple(_runs)]) > _HOLDING_UP:
             time.sleep(min(_REST * spent, _LONGEST_REST))
         _rested = threads.thread_time()
 
@@ -75,12 +77,12 @@ def rest() -> None:
 def run() -> Iterator[None]:
     """Let the background thread rest while a foreground call is inside the block."""
     global _beside
-    token, _beside = object(), 0.0
-    _runs.add(token)
+    waited, _beside = threads.waiting(), 0.0
+    _runs.add(waited)
     try:
         yield
     finally:
-        _runs.discard(token)
+        _runs.discard(waited)
 
 
 def paced(items: Iterable[T]) -> Iterable[T]:
@@ -89,10 +91,10 @@ def paced(items: Iterable[T]) -> Iterable[T]:
 
 
 def _resting(items: Iterable[T]) -> Iterator[T]:
-    for number, item in enumerate(items):
-        if number % _STRIDE == 0:
-            rest()
-        yield item
+    iterator = iter(items)
+    while chunk := [*islice(iterator, _STRIDE)]:
+        rest()
+        yield from chunk
 
 
 class _BetweenImports:

@@ -32,7 +32,7 @@ from onnxlab.execution.numba.machine import availability
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
 from onnxlab.execution.numba.region.fallback import failed, with_fallback
 from onnxlab.execution.numba.rules.loading import load
-from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of
+from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of, step_of
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import assemble
 from onnxlab.graph.edit.snapshot import NodeView
@@ -117,7 +117,7 @@ class NumbaProvider(Provider):
 
         @cache
         def step(node: NodeView) -> Step:
-            return NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)[0]
+            return step_of(node, view.scope)
 
         fallback = ProgramBody(part.inputs, part.outputs, (), (), lambda: assemble(
             NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region"))  # fmt: skip

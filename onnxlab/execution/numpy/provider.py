@@ -55,13 +55,13 @@ class NumpyProvider(Provider):
             UnsupportedOperatorError: a node has neither kernel nor body.
             RunError: a node lacks an attribute or input that its operator requires.
         """
-        steps = [_read(_lean(_step(node, view.scope), view), node, view) for node in paced(part.nodes)]
+        steps = [_read(_lean(step_of(node, view.scope), view), node, view) for node in paced(part.nodes)]
         return steps if len(steps) == 1 else held_wide(steps, part.nodes, part, view, self.exact)
 
     def check(self, part: Part, view: PartitionView) -> None:
         """Raise the errors of `compile`, in much less time where the nodes were compiled before."""
         for node in paced(part.nodes):
-            _step(node, view.scope)
+            step_of(node, view.scope)
 
     def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
         schema, functions = schema_of(node, scope), scope.compiler.snapshot.functions
@@ -84,7 +84,7 @@ def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> Kern
     return find_kernel(node.domain, node.op_type, version)
 
 
-def _step(node: NodeView, scope: ScopeCompiler) -> Step:
+def step_of(node: NodeView, scope: ScopeCompiler) -> Step:
     """The step of a node: by its model-local function, else its kernel, else the body of its schema."""
     cached = scope.compiler.steps.get(node)
     if cached is not None:
@@ -104,7 +104,7 @@ def _step(node: NodeView, scope: ScopeCompiler) -> Step:
 def _made_step(node: NodeView, scope: ScopeCompiler) -> Step:
     if _is_gradient(node):
         return gradient.gradient_step(
-            node, scope, lambda part: _step(part, scope), lambda part: _attributes(part, scope)
+            node, scope, lambda part: step_of(part, scope), lambda part: _attributes(part, scope)
         )
     attributes = _given(node, scope)
     body = scope.compiler.function(node, attributes)
@@ -179,9 +179,8 @@ def check_arity(node: NodeView, schema: Schema, attributes: Mapping[str, Any]) -
     if not schema.min_input <= count <= schema.max_input:
         takes = f"at least {schema.min_input}" if count < schema.min_input else f"at most {schema.max_input}"
         raise RunError(f"{label} takes {takes} inputs, but lists {count}", node.label)
-    for slot, name in enumerate(node.inputs):
-        formal = schema.input(slot)
-        if not name and formal is not None and formal.option == "single":
+    for slot in [slot for slot, name in enumerate(node.inputs) if not name]:
+        if (formal := schema.input(slot)) is not None and formal.option == "single":
             raise RunError(f"{label} needs input {slot} ({formal.name}), which is left out", node.label)
 
 

@@ -107,7 +107,7 @@ class FallbackPrograms:
             self.tier.instead.keep((None, key), program.notes[PACE][1])
 
     def begin(self, seconds: float = inf) -> None:
-        """Start the jobs that were asked for, after a run of `seconds`."""
+        """Have the programs made that stand-ins ran for, after a run of `seconds`."""
         if self.tier.is_waiting and self._patient and seconds < _SHORT:
             self._patient = False
         else:

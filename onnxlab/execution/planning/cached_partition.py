@@ -66,6 +66,15 @@ class StepCache:
             self.keep(scope, key, *result, before.readers)
         return result
 
+    def view(self, scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str]) -> PartitionView | None:
+        """The view of a run that was partitioned for other providers, of the same snapshot and facts, else None."""
+        compiler, run = scope.compiler, (tuple(feeds), tuple(outputs))
+        known = list(self._partitions.items()) if compiler.facts is not None else ()
+        return next((
+            partition.written.of(scope).view(scope, partition.nodes, partition.visible) for key, partition in known
+            if key[:2] == run and partition.snapshot is compiler.snapshot and partition.state == compiler.facts
+        ), None)  # fmt: skip
+
     def keep(
         self, scope: ScopeNames, key: Any, view: PartitionView, parts: Partition, program: Program | None = None,
         readers: dict[str, list[int]] | None = None,

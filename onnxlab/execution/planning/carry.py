@@ -38,14 +38,11 @@ def _same_structure(old: Snapshot, new: Snapshot) -> bool:
 
 def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
     """Whether bodies and functions are untouched."""
-    if len(old.scopes) != len(new.scopes):
-        return False
-    others = [(ident, view) for ident, view in old.scopes.items() if ident != main]
-    return all(
+    return len(old.scopes) == len(new.scopes) and all(
         new.scopes.get(ident) is view
         and all(old.tensor(value) is new.tensor(value) for value in view.initializers.values())
-        for ident, view in others
-    )
+        for ident, view in old.scopes.items() if ident != main
+    )  # fmt: skip
 
 
 def _changed_nodes(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[tuple[NodeView, NodeView]] | None:

@@ -214,7 +214,8 @@ class ScopeCompiler(ScopeNames):
         is_main = self.scope is self.compiler.snapshot.main
         if is_main and (known := self.compiler.steps.partition(self, key)) is not None:
             return known[:2]
-        view = self.view(feeds, outputs)
+        known_view = self.compiler.steps.view(self, feeds, outputs) if is_main and self.compiler.inlines else None
+        view = known_view or self.view(feeds, outputs)
         plan = partition(view, providers)
         if is_main:
             self.compiler.steps.keep(self, key, view, plan)

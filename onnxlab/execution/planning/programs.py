@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import inf
 from typing import Any
 
 from onnxlab.execution.base.lru import Lru
@@ -127,10 +126,6 @@ class Programs:
         """Forget all steps; a program that is being made adds none to the new ones."""
         self.steps.forget()
         self.steps = StepCache()
-
-    def prepare(self, seconds: float = inf) -> None:
-        """Have the programs made that stand-ins ran for, after a run of `seconds`."""
-        self.fallbacks.begin(seconds)
 
     def last(self) -> Program | None:
         """The program of the last run, as long as it is the model's."""

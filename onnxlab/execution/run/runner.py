@@ -193,7 +193,7 @@ class Runner:
             if request.is_kept:
                 self.store.merge(request.compiler.version, request.state, state)
             request = replace(request, state=state)
-        call = Call(limits, progress, seed, owner.threads, owner.prepare)
+        call = Call(limits, progress, seed, owner.threads, owner.fallbacks.begin)
         with Loading(call.limits):
             return self._run(owner, request, call)
 
@@ -303,7 +303,7 @@ class Runner:
             program, arrays = self._watchable(owner, feeds, outputs)
             frame = program.frame(arrays)
             call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), inf)
-        owner.prepare()
+        owner.fallbacks.begin()
         return owned(program.results(frame), program.outputs, arrays)
 
     def hand(
@@ -312,7 +312,7 @@ class Runner:
     ) -> None:  # fmt: skip
         """Run once, and hand each of `outputs` over when it is made; nothing is kept. Raises as `run`."""
         owner = by or self.programs
-        call = Call(limits, None, seed, owner.threads, owner.prepare)
+        call = Call(limits, None, seed, owner.threads, owner.fallbacks.begin)
         with Loading(call.limits):
             program, arrays = self._watchable(owner, feeds, outputs, limits)
             watch = HandedValues(program, take)
@@ -349,7 +349,7 @@ class Runner:
         arrays = self._requests.checked(compiler, dict(feeds or {}))
         selection = select(compiler, chosen, arrays)
         names = selection.outputs
-        call = Call(limits, progress, seed or 0, self.programs.threads, self.programs.prepare)
+        call = Call(limits, progress, seed or 0, self.programs.threads, self.programs.fallbacks.begin)
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last, pins = self._requests.last_inputs(compiler, state), self.store.pins

@@ -13,6 +13,7 @@ from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Capabilities, SubgraphClaim
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.background_compile import FallbackPrograms
+from onnxlab.execution.planning.compiler import ScopeCompiler
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -107,6 +108,33 @@ def test_a_fallback_answers_until_a_program_is_made_in_the_background(keep):
     run(runner, keep, ["y"])
     assert slow.parts == 4
     assert threading.main_thread() not in slow.threads
+
+
+def test_the_nodes_of_a_stand_in_are_not_looked_for_again(monkeypatch):
+    views, before = [], ScopeCompiler.view
+
+    def viewed(scope, *arguments, **options):
+        views.append(threading.current_thread())
+        return before(scope, *arguments, **options)
+
+    monkeypatch.setattr(ScopeCompiler, "view", viewed)
+    graph, facts = ModelGraph(onnx.parser.parse_model(TEXT)), [0]
+    slow = Slow()
+    runner = Runner(graph, Inference(graph).fact, [slow, NumpyProvider()], facts=lambda: facts[0])
+    graph.followers.append(runner.invalidate)
+    run_and_wait(runner)
+    assert views == [threading.main_thread()]
+    run(runner)
+    assert slow.parts == 1
+    for number in range(2, 5):
+        facts[0] = number  # other facts may mean other nodes
+        weigh(graph)
+        run_and_wait(runner)
+        run(runner)
+        assert len(views) == number
+        assert slow.parts >= number
+    run_and_wait(runner, outputs=["y"])
+    assert len(views) == number + 1
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -168,6 +168,7 @@ class PlanBuilder:
 
     def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
+        self._pieces = [piece for piece in paced(self._pieces) if piece.kernels or piece.arrays]  # most add nothing
         kernels = [kernel for piece in paced(self._pieces) for kernel in piece.kernels]
         alive = self._alive()
         fault = ArenaBuffer("arena", 8, first=0, last=len(kernels))  # alive from the first record to the last

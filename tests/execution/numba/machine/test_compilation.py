@@ -24,6 +24,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.live_inference import Inference
+from onnxlab.threads import waiting
 from tests.execution.support.internals import plans_of, programs_of
 from tests.execution.support.regions import Eager, Recipe
 
@@ -89,6 +90,58 @@ def test_the_background_thread_rests_longer_than_it_works_once_it_has_held_up_a_
         assert not rests
 
 
+@pytest.mark.parametrize("waited", [0.0, 1.0])
+def test_the_background_thread_works_on_beside_a_run_that_does_not_wait(monkeypatch, waited):
+    """NumPy works for long without the interpreter."""
+    rests = []
+    alone(monkeypatch)
+    monkeypatch.setattr(background, "_HOLDING_UP", 10e-3)
+    monkeypatch.setattr(background.time, "sleep", rests.append)  # type: ignore[attr-defined]
+    monkeypatch.setattr(background.threads, "waiting", lambda: lambda: waited)  # type: ignore[attr-defined]
+
+    def job():
+        began = time.thread_time()
+        while time.thread_time() - began < 30e-3:
+            background.rest()
+
+    with background.run():
+        background.do(job)
+        assert background.wait(60)
+    assert bool(rests) == bool(waited)
+
+
+def test_a_stopwatch_counts_the_seconds_in_which_its_thread_has_no_processor(monkeypatch):
+    stopwatches, done = [], threading.Event()
+
+    def wait():
+        stopwatches.append(waiting())
+        done.wait(60)
+
+    def idle():
+        return time.perf_counter() - time.thread_time()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not stopwatches or stopwatches[0]() < 0.05:
+        time.sleep(0.01)
+    done.set()
+    thread.join()
+    assert stopwatches[0]() >= 0.0  # it may be asked where there is no such thread any more
+    stopwatch, before = waiting(), idle()
+    spin(0.2)
+    assert abs(stopwatch() - (idle() - before)) < 0.1
+    monkeypatch.delattr(time, "pthread_getcpuclockid", raising=False)  # as on Windows
+    stopwatch = waiting()
+    spin(0.05)
+    assert stopwatch() >= 0.05
+
+
+def spin(seconds):
+    began = time.thread_time()
+    while time.thread_time() - began < seconds:
+        pass
+
+
 def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
     spin = "import time\nbegan = time.thread_time()\nwhile time.thread_time() - began < 2e-3: pass\n"
     names = ["rests_outer", "rests_first", "rests_second"]
@@ -113,11 +166,6 @@ def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
 
 def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_garbage_to_look_through(monkeypatch):
     rests, ages = [], []
-
-    def spin(seconds):
-        began = time.thread_time()
-        while time.thread_time() - began < seconds:
-            pass
 
     alone(monkeypatch)
     monkeypatch.setattr(background, "_HOLDING_UP", 0.0)
