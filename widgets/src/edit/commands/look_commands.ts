@@ -55,8 +55,8 @@ export const LOOKS: readonly Command[] = [
       void app.notices.copyText(COMPARE, `Copied. In a cell it shows both models and where they differ: ${COMPARE}`),
     { fits: canRun },
   ),
-  ...(["time", "memory", "flops", "least", "bound", "parameters", "range", "provider"] as const).map((by) =>
-    look(`look_color_${by}`, `Color boxes by ${COLORED[by]}`, (app) => void app.runs.colorBy(by), { fits: canRun }),
+  ...Object.entries(COLORED).map(([by, words]) =>
+    look(`look_color_${by}`, `Color boxes by ${words}`, (app) => void app.runs.colorBy(by), { fits: canRun }),
   ),
   look("look_fit", "Fit to view", (app) => app.picture?.fit(), { keys: "Space" }),
   look("look_fold", "Fold all groups", (app) => app.picture?.foldAll()),
