@@ -1,13 +1,13 @@
 # Everything starts here. On a fresh Debian-like machine with Python (3.11 or newer), Node and root:
 #
-#   make lab     installs what looking needs, and opens JupyterLab on the tour; without a display it prints the address
-#   make test    installs what the tests need and runs all of them
-#   make test-fast   runs the Python tests that are quick, in under two minutes
-#   make lint    ruff, mypy --strict, biome and the TypeScript compiler
-#   make docs    builds the site into build/site
-#   make release   makes wheel, sdist, SBOM, documentation and sums below build/release, all but the upload
-#   make bench   prints the table of ratios of bench/README.md
-#   make clean   removes what the others made, .venv included
+#   make lab        installs what looking needs, and opens JupyterLab on the tour; without a display it prints the address
+#   make test       installs what the tests need and runs all of them
+#   make test-fast  runs the Python tests that are quick, in under two minutes
+#   make lint       ruff, mypy --strict, biome and the TypeScript compiler
+#   make docs       builds the site into build/site
+#   make release    makes wheel, sdist, SBOM, documentation and sums below build/release, all but the upload
+#   make bench      prints the table of ratios of bench/README.md
+#   make clean      removes what the others made, .venv included
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
