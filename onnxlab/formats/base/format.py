@@ -1,6 +1,7 @@
 """The protocol of a format: telling its files, reading and writing them, and reporting what they cannot hold."""
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,8 @@ from onnxlab.printable import printable, printable_lines
 
 HEAD: Final = 1 << 16
 """Bytes at the beginning of a file by which its format is recognized."""
+_SHOWN: Final = 3
+"""Losses of one kind that a printed report names."""
 
 
 class Content:
@@ -119,7 +122,18 @@ class LossReport(Sequence[FormatLoss]):
         if not self.losses:
             return f"{self.format} holds all of this model"
         head = f"{self.format} cannot hold this model" if self.refused else f"{self.format} does not hold"
-        return printable_lines([f"{head}:", *(f"  {loss}" for loss in self.losses)])
+        return printable_lines([f"{head}:", *self._lines()])
+
+    def _lines(self) -> Iterator[str]:
+        """The losses; of many that differ by a name alone, the first few and how many there are."""
+        alike: dict[tuple[str, str, str], list[FormatLoss]] = {}
+        for loss in self.losses:
+            kind = re.split("['\"]", loss.where, maxsplit=1)[0]
+            alike.setdefault((loss.what, kind, loss.why), []).append(loss)
+        for losses in alike.values():
+            yield from (f"  {loss}" for loss in losses[:_SHOWN])
+            if len(losses) > _SHOWN:
+                yield f"  and {len(losses) - _SHOWN} more like the last"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,24 @@ def test_a_report_lists_what_is_lost(tmp_path: Path) -> None:
         model.save(tmp_path / "m.onnxtxt")
 
 
+def test_a_printed_report_names_a_few_of_many() -> None:
+    """Seen: a model of torch.export has metadata at each node, and its report 1,400 lines."""
+    proto = chain()
+    proto.graph.node.extend(
+        onnx.helper.make_node("Identity", [proto.graph.input[0].name], [f"i{number}"], f"copy_{number}")
+        for number in range(50)
+    )
+    for node in proto.graph.node:
+        node.metadata_props.add(key="pkg.torch", value="where it comes from")
+    report = onnxlab.load(proto).files.loss_report("ort")
+    lines = str(report).splitlines()
+    shown = [line for line in lines if "metadata of the node" in line]
+    assert len(report) > 50
+    assert len(shown) == 3
+    count = len(proto.graph.node) - 3
+    assert lines[lines.index(shown[-1]) + 1] == f"  and {count} more like the last"
+
+
 def test_a_report_says_what_refuses() -> None:
     proto = chain()
     proto.graph.node[0].attribute.append(onnx.AttributeProto(name="a", type=onnx.AttributeProto.STRING, s=b"\xff"))
