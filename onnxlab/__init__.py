@@ -70,6 +70,7 @@ _viewers.register(
     publish_pair="onnxlab.notebook:publish_pair",
     svg="onnxlab.render.svg:render",
     png="onnxlab.render.png:render",
+    text="onnxlab.render.text:summary",
 )
 
 __all__ = [*sorted(_EXPORTS), "__version__", "load_ipython_extension"]

@@ -63,6 +63,11 @@ class Showing(Saving):
             flow=flow, columns=columns, deadline=deadline, layout=layout,
         )  # fmt: skip
 
+    def __str__(self) -> str:
+        """Its size, inputs and outputs, operators and problems, as `onnxlab info` prints them."""
+        summary: str = viewer("text")(self)
+        return summary
+
     def _ipython_display_(self) -> None:
         """The widget in a notebook; a static SVG and a summary where no kernel runs."""
         viewer("publish")(self)

@@ -1,5 +1,7 @@
 """Names of what users hold: old ones still work and warn, misspelt ones are refused, inner parts are not offered."""
 
+import copy
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import onnxlab
 from onnxlab.limits import Limits
 from onnxlab.model import Model
 from onnxlab.model.renamed import RENAMED, WITHDRAWN
+from onnxlab.spelling import ELSEWHERE
 
 
 @pytest.fixture
@@ -70,6 +73,29 @@ def test_a_misspelt_attribute_is_refused(model: Model, kind: str) -> None:
         setattr(held, wrong, [1])
     with pytest.raises(AttributeError, match=expected):
         getattr(held, wrong)
+
+
+def test_a_name_of_other_tools_leads_to_what_stands_for_it(model: Model) -> None:
+    """Seen: "a Model has no attribute 'weights'." and nothing more; 'infer_shapes' led to 'near_misses'."""
+    holders = {"Model": model, "Node": model.nodes[0], "Value": model.inputs[0]}
+    assert set(ELSEWHERE) == set(holders)
+    names = {"model": model, "node": model.nodes[0], "value": model.inputs[0], "copy": copy, "print": print}
+    for kind, hints in ELSEWHERE.items():
+        for name, counterpart in hints.items():
+            refusal = rf"^a {kind} has no attribute '{name}'\. Use {re.escape(counterpart)}\.$"
+            with pytest.raises(AttributeError, match=refusal):
+                getattr(holders[kind], name)
+            meant = re.match(r"\w+(\.\w+)*", counterpart)
+            assert meant is not None
+            eval(meant[0], names)  # it is there
+
+
+def test_print_tells_what_is_in_a_model(model: Model) -> None:
+    """Seen: README says that `model` shows inputs and outputs, and outside of a notebook it was a name and a number."""
+    lines = str(model).splitlines()
+    assert "  input image: float32[batch,1,8,8]" in lines
+    assert "  output probabilities: float32[batch,10]" in lines
+    assert repr(model) == "<Model 'digits': 24 nodes, version 0>"
 
 
 @pytest.mark.parametrize(("kind", "name"), [("model", "outputs"), ("node", "inputs"), ("value", "uses")])
