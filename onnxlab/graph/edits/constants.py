@@ -9,7 +9,7 @@ from onnxlab import dtypes
 from onnxlab.errors import EditError, LoadError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.initializers import refuse_function
+from onnxlab.graph.edits.initializers import expect_initializer, refuse_function
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
@@ -80,6 +80,23 @@ def cast_constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> None:
             edit.apply(RemoveNode(maker.id))
 
 
+def stored_array(graph: ModelGraph, value: ValueRecord) -> "np.ndarray[Any, Any] | None":
+    """The data of an initializer, or of the Constant that makes a value, read-only; None for other values.
+
+    Raises:
+        LoadError: external data is missing, too short or outside of the model's folder.
+    """
+    maker = graph.nodes[value.producer[0]] if value.producer else None
+    if maker is None or not is_constant(maker):
+        return graph.array(value.id)
+    try:
+        array = tensors.to_array(_stored(graph, maker, value.name), graph.base_dir)
+    except EditError:  # an attribute of the function that the node is in
+        return None
+    array.flags.writeable = False
+    return array
+
+
 def _stored(graph: ModelGraph, node: NodeRecord, name: str) -> Any:
     """The TensorProto or SparseTensorProto called `name` that a Constant makes."""
     attribute = next((item for item in node.proto.attribute if item.name.startswith(("value", "sparse_value"))), None)
@@ -112,8 +129,7 @@ def initializer_to_constant(graph: ModelGraph, value: ValueRecord) -> NodeRecord
         EditError: the value is no initializer, or is also a graph input.
         LoadError: the external data cannot be read.
     """
-    if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
+    expect_initializer(graph, value)
     if value.is_input:
         raise EditError(f"{value.name!r} is the default of a graph input; remove the input first")
     scope = graph.scopes[value.scope]

@@ -17,6 +17,20 @@ from onnxlab.graph.protos.tensors import RawTensor
 from onnxlab.graph.protos.value_info import declare, describe
 
 
+def expect_initializer(graph: ModelGraph, value: ValueRecord) -> None:
+    """Refuse a value that stores nothing.
+
+    Raises:
+        EditError: the value is no initializer.
+    """
+    if value.initializer is not None:
+        return
+    maker = graph.nodes[value.producer[0]] if value.producer else None
+    constant = maker is not None and (maker.op_type, maker.domain) == ("Constant", "")
+    how = "; `producer.to_initializer()` makes one of this value of a Constant" if constant else ""
+    raise EditError(f"{value.name!r} is no initializer; only initializers hold data{how}")
+
+
 @recorded
 def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
     """Replace the data of an initializer; its documentation and metadata stay.
@@ -27,8 +41,7 @@ def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
     Raises:
         EditError: the value is no initializer, or `array` is no array, or contradicts the declared input.
     """
-    if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
+    expect_initializer(graph, value)
     sparse = isinstance(value.initializer, onnx.SparseTensorProto)
     old = value.initializer.values if sparse else value.initializer
     tensor = _raw_tensor(array, value.name, old.data_type)
@@ -137,8 +150,7 @@ def remove_initializer(graph: ModelGraph, value: ValueRecord) -> None:
     Raises:
         EditError: the value is no initializer, or is still read.
     """
-    if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
+    expect_initializer(graph, value)
     change = SetInitializer(value.scope, value.name, None, sparse=isinstance(value.initializer, onnx.SparseTensorProto))
     graph.apply(change)
 
@@ -150,8 +162,7 @@ def initializer_to_input(graph: ModelGraph, value: ValueRecord, keep_default: bo
     Raises:
         EditError: the value is no initializer, or is an input already.
     """
-    if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
+    expect_initializer(graph, value)
     if value.is_input and keep_default:
         raise EditError(f"{value.name!r} is an input with a default already; change its array instead")
     scope = graph.scopes[value.scope]

@@ -7,6 +7,7 @@ import onnx
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph import edits
+from onnxlab.graph.edits import constants
 from onnxlab.graph.edits.metadata import description
 from onnxlab.graph.handles.handle_base import Handle
 from onnxlab.graph.handles.properties import Metadata
@@ -86,7 +87,9 @@ class ValueFields(Handle):
 
     @property
     def array(self) -> "np.ndarray[Any, Any] | None":
-        """Data of an initializer, read-only; None for other values. Setting it replaces the data.
+        """Data of an initializer or a Constant, read-only; None for other values.
+
+        Setting it replaces the data of an initializer; `producer.to_initializer()` makes one of a Constant.
 
         Examples:
             >>> bias = model.value("head.fc.bias")
@@ -94,7 +97,7 @@ class ValueFields(Handle):
             >>> bias.array.sum()
             np.float32(0.0)
         """
-        return self._graph.array(self.id)
+        return constants.stored_array(self._graph, self._record)
 
     @array.setter
     def array(self, array: Any) -> None:

@@ -112,6 +112,12 @@ def test_constants_become_initializers_and_back(kind: str) -> None:
     before, index = model.to_bytes(), state(model.graph)
     expected = model.run()["y"]
     ident = model.value("k").id
+    array = model.value("k").array  # seen: None for weights that are Constants, as Paddle's exporter writes all of them
+    np.testing.assert_array_equal(array, expected)
+    assert array is not None
+    assert not array.flags.writeable
+    with pytest.raises(EditError, match=r"only initializers hold data; `producer\.to_initializer\(\)` makes one"):
+        model.value("k").array = array
     stored = model.nodes["k"].to_initializer()
     assert stored.id == ident, "the same value"
     np.testing.assert_array_equal(model.run()["y"], expected)
@@ -119,6 +125,13 @@ def test_constants_become_initializers_and_back(kind: str) -> None:
     assert (again.op_type, again.position, again.outputs[0].id) == ("Constant", 0, ident)
     np.testing.assert_array_equal(model.run()["y"], expected)
     check_undo(model.graph, before, index)
+
+
+def test_a_constant_of_a_function_s_attribute_has_no_array() -> None:
+    node = onnx.NodeProto(op_type="Constant", output=["y"])
+    node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR, ref_attr_name="weights")
+    model = Model(helper.make_model(helper.make_graph([node], "g", [], [onnx.ValueInfoProto(name="y")])))
+    assert model.value("y").array is None
 
 
 def test_texts_of_everything() -> None:
