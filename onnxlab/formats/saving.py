@@ -108,6 +108,8 @@ def write(
         raise SaveError(f"cannot save to {path}: {error.strerror or error}; nothing was changed") from error
     if links:
         warnings.warn(left_behind(path.name, links), SaveWarning, stacklevel=3)
+    for loss in _untranslated(model, source, form):
+        warnings.warn(f"{path.name}: {loss}", SaveWarning, stacklevel=3)
     state, name = Stamp.of(target.stat()), form.name
     if original is not None:
         return Source(
@@ -346,4 +348,14 @@ def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport
         return LossReport(
             form.title, (FormatLoss("model", "", f"{form.title} is only read, not written", refused=True),)
         )
-    return LossReport(form.title, tuple(form.losses(model, source.extra)))
+    return LossReport(form.title, (*_untranslated(model, source, form), *form.losses(model, source.extra)))
+
+
+def _untranslated(model: onnx.ModelProto, source: Source, form: Format) -> list[FormatLoss]:
+    """The operators of a format without inference, which another format takes over as they are."""
+    if not source.uninferred or source.origin_format == form.name or not model.graph.node:
+        return []
+    origin = registry.by_name(source.origin_format)
+    how = "; to run it, let torch convert it: trust=True of onnxlab.load, --trust of onnxlab convert"
+    why = f"they stay those of {origin.title}, which no runtime of ONNX has{how if origin.convert else ''}"
+    return [FormatLoss("operators", "of the nodes", why)]

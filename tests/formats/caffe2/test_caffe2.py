@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onnxlab
-from onnxlab.errors import LoadError, SaveError
+from onnxlab.errors import LoadError, SaveError, SaveWarning
 from tests.support.samples import samples
 
 PREDICT = """
@@ -71,7 +71,8 @@ def test_the_init_net_beside_gives_the_initializers(tmp_path: Path) -> None:
     assert [value.name for value in model.inputs] == ["data"]
     with pytest.raises(SaveError):
         model.save()
-    model.save(tmp_path / "m.onnx")
+    with pytest.warns(SaveWarning, match="operators of the nodes: they stay those of a Caffe2 network"):
+        model.save(tmp_path / "m.onnx")
 
 
 def test_an_init_net_alone_is_a_graph_of_initializers() -> None:

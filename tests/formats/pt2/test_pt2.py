@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import onnxlab
-from onnxlab.errors import LoadError, SaveError
+from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats.pt2.symbols import dim_of
 
 MODULE = Path(__file__).with_name("module.pt2")
@@ -65,7 +65,13 @@ def test_it_is_saved_as_onnx_only(tmp_path: Path) -> None:
     model = onnxlab.load(MODULE)
     with pytest.raises(SaveError, match=r"only read; save it as \.onnx"):
         model.save(tmp_path / "m.pt2")
-    again = onnxlab.load(model.save(tmp_path / "m.onnx"))
+    (loss,) = model.files.loss_report("onnx")
+    assert str(loss).startswith("operators of the nodes: they stay those of a torch.export archive, which no runtime")
+    with pytest.warns(
+        SaveWarning, match=r"m\.onnx: operators of the nodes: they stay .*; to run it, let torch convert"
+    ):
+        path = model.save(tmp_path / "m.onnx")
+    again = onnxlab.load(path)
     np.testing.assert_array_equal(np.asarray(again.tensor("p_l_bias")), np.asarray(model.tensor("p_l_bias")))
 
 
