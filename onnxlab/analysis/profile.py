@@ -90,8 +90,9 @@ class Profile:
     def __str__(self) -> str:
         """Two tables: of operators and of the slowest nodes."""
         whole = self.seconds or 1.0
+        by = ", ".join(dict.fromkeys(entry.provider for entry in self.entries)) or "none"
         lines = [
-            f"{len(self.entries)} nodes, {format_seconds(self.seconds)}, {format_count(self.flops)}FLOP, "
+            f"{len(self.entries)} nodes by {by}, {format_seconds(self.seconds)}, {format_count(self.flops)}FLOP, "
             f"fastest of {self.runs} runs"
         ]
         lines.append(f"{'operator':32} {'nodes':>6} {'time':>9} {'share':>6}")

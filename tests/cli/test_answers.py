@@ -14,6 +14,7 @@ from onnxlab import cli
 from onnxlab.cli.base import deadline
 from tests.cli.conftest import Pipe
 from tests.support.corpus import Corpus
+from tests.support.samples import FORMATS
 
 
 def test_info_says_what_is_in_a_model(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,6 +205,50 @@ def test_convert_says_what_is_lost_and_writes(model: str, tmp_path: Path, capsys
     assert [loss["what"] for loss in json.loads(capsys.readouterr().out)["losses"]][:1] == ["field"]
     assert cli.main(["convert", model, str(tmp_path / "add.xyz")]) == 5
     assert "'.xyz' is no format; there are" in capsys.readouterr().err
+
+
+def test_convert_says_that_operators_stay_foreign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seen: "ONNX holds all of this model", of torch's operators, which nothing runs."""
+    assert cli.main(["convert", str(FORMATS / "pt2" / "module.pt2"), str(tmp_path / "m.onnx")]) == 0
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first == "ONNX does not hold:"
+    assert "they stay those of a torch.export archive" in second
+    assert second.endswith("--trust of onnxlab convert")
+    assert last == f"written to {tmp_path / 'm.onnx'}"
+
+
+def test_info_says_what_a_format_says_besides(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seen: of a checkpoint, "0 nodes, 212 parameters" and no more."""
+    path = FORMATS / "pt2" / "module.pt2"
+    assert cli.main(["info", str(path)]) == 0
+    assert "\na torch.export archive\nNothing is inferred of torch's operators" in capsys.readouterr().out
+    assert cli.main(["info", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "pt2"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simplify", "{model}"], ["rewrite", "{model}", "Add(a, b) => Add(b, a)", "--no-verify"],
+        ["edit", "{model}", "--rename", "x=a"], ["insert", "{model}", "{model}", "--prefix", "b/"],
+        ["extract", "{model}", "--outputs", "z"], ["convert", "{model}", "--format", "json"],
+    ],
+)  # fmt: skip
+def test_the_last_line_says_whether_a_model_was_written(
+    words: list[str], model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seen: `onnxlab simplify m.onnx` says "12 nodes before, 9 now", and m.onnx is as it was."""
+    words = [word.format(model=model) for word in words]
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "nothing was written; -o FILE writes it"
+    target = tmp_path / "new.onnx"
+    words = words if words[0] != "convert" else words[:2]
+    assert cli.main([*words, "-o", str(target)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"written to {target}"
+    assert target.exists()
+    if words[0] == "simplify":
+        assert cli.main([*words, "-o", str(tmp_path / "none.onnx"), "--dry-run"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == "nothing was written, as --dry-run says"
 
 
 def test_the_last_argument_may_stand_behind_options(

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from onnxlab.cli.base.answers import STDOUT, deliver
 from onnxlab.cli.base.exits import UsageError
+from onnxlab.printable import printable
 
 if TYPE_CHECKING:
     from onnxlab.formats.kinds import FileKind
@@ -58,6 +59,15 @@ def save_model(
             external = False
         model.save(file, format=form or "onnx", external_data=external)
         deliver(file.read_bytes())
+
+
+def outcome(path: str | None, dry_run: bool = False) -> str:
+    """The last line of an answer in words: where the model was written, or that it was not."""
+    if dry_run:
+        return "nothing was written, as --dry-run says"
+    if path:
+        return f"written to {'standard output' if path == STDOUT else printable(path)}"
+    return "nothing was written; -o FILE writes it"
 
 
 def write(

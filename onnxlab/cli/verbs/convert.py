@@ -9,7 +9,7 @@ from onnxlab.cli.base.answers import STDOUT, answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE, UNWRITABLE, UsageError
 from onnxlab.cli.base.inputs import open_model
-from onnxlab.cli.base.outputs import check_model, save_model
+from onnxlab.cli.base.outputs import check_model, outcome, save_model
 from onnxlab.errors import SaveError, SaveWarning
 
 
@@ -42,7 +42,8 @@ def _convert(options: argparse.Namespace) -> int:
     try:
         form = registry.by_name(format_name)
     except LookupError as error:
-        raise SaveError(f"cannot convert {options.model}: {error.args[0]}; name one with --format") from None
+        why = f"{error.args[0]}; name one with --format" if name else "name a file to write, or a format with --format"
+        raise SaveError(f"cannot convert {options.model}: {why}") from None
     model = open_model(options)
     if name not in ("", STDOUT) and form.write is not None:
         check_model(name, [model.path])
@@ -53,5 +54,6 @@ def _convert(options: argparse.Namespace) -> int:
             warnings.simplefilter("ignore", SaveWarning)  # the report lists what this warning says in one line
             save_model(model, name, [model.path], form.name, options.external_data)
     losses = [{name: getattr(loss, name) for name in ("what", "where", "why", "refused")} for loss in report]
-    answer(options, lambda: {"format": form.name, "losses": losses}, lambda: str(report))
+    words = str(report) if report.refused else f"{report}\n{outcome(name)}"
+    answer(options, lambda: {"format": form.name, "losses": losses}, lambda: words)
     return UNWRITABLE if report.refused else DONE

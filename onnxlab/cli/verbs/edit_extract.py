@@ -17,7 +17,7 @@ from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DONE, UsageError, usage_errors
 from onnxlab.cli.base.inputs import names_of, open_model, refuse_two_pipes, whole
-from onnxlab.cli.base.outputs import check_model, save_model
+from onnxlab.cli.base.outputs import check_model, outcome, save_model
 from onnxlab.errors import EditError, OnnxlabError
 from onnxlab.printable import printable_lines
 
@@ -74,7 +74,7 @@ def _extract(options: argparse.Namespace) -> int:
     part = model.extract(names_of(options.outputs) or (), names_of(options.inputs) or ())
     if options.output:
         save_model(part, options.output, [model.path])
-    answer(options, lambda: facts(part), lambda: text.summary(part))
+    answer(options, lambda: facts(part), lambda: f"{text.summary(part)}\n{outcome(options.output)}")
     return DONE
 
 
@@ -121,7 +121,7 @@ def _changed(options: argparse.Namespace, change: Callable[["Model"], None], *re
     answer(
         options,
         lambda: {"diff": difference.as_dict(), "problems": problems},
-        lambda: printable_lines([*str(difference).split("\n"), *problems]),
+        lambda: printable_lines([*str(difference).split("\n"), *problems, outcome(options.output)]),
     )
     return DONE
 

@@ -35,7 +35,9 @@ def _info(options: argparse.Namespace) -> int:
         rows = [{"domain": domain, "version": since, "operator": name} for domain, since, name in needed.operators]
         answer(options, lambda: {"operators": rows}, lambda: str(needed))
         return DONE
-    answer(options, lambda: facts(model), lambda: text.summary(model))
+    about = model.files.about()
+    besides = f"\n{about}" if about.title != "ONNX" else ""
+    answer(options, lambda: {**facts(model), "format": model.files.format}, lambda: text.summary(model) + besides)
     return DONE
 
 

@@ -15,7 +15,7 @@ from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE
 from onnxlab.cli.base.inputs import feeds_of, names_of, open_model, whole
-from onnxlab.cli.base.outputs import check_model, save_model
+from onnxlab.cli.base.outputs import check_model, outcome, save_model
 from onnxlab.cli.base.progress import ticking
 
 if TYPE_CHECKING:
@@ -167,6 +167,6 @@ def _done(options: argparse.Namespace, method: str, *positional: Any, **named: A
     if options.receipt:
         text = json.dumps(receipt.as_dict(), indent=1, ensure_ascii=False) + "\n"
         output.write(options.receipt, text.encode(), kinds.RECEIPT, [source])
-    answer(options, receipt.as_dict, lambda: str(receipt))
+    answer(options, receipt.as_dict, lambda: f"{receipt}\n{outcome(options.output, options.dry_run)}")
     failed = bool(receipt.refused) or (writes and not options.no_verify and receipt.verdict not in _GOOD)
     return DIFFERENT if options.strict and failed else DONE

@@ -172,8 +172,10 @@ class About:
 
     def __str__(self) -> str:
         pairs = [f"{name}: {text}" for name, text in self.pairs.items()]
-        lines = [self.title, *filter(None, [self.uninferred]), *pairs]
-        return printable_lines([*lines, *("  ".join(row) for row in [self.columns, *self.rows] if row)])
+        table = [row for row in (self.columns, *self.rows) if row]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        rows = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        return printable_lines([self.title, *filter(None, [self.uninferred]), *pairs, *rows])
 
 
 Losses = Callable[[onnx.ModelProto, Any], Sequence[FormatLoss]]
