@@ -190,7 +190,7 @@ class Checker:
 
 _ORDER = {
     "undefined-value": "connect it to a value that is made, or add an input or initializer of that name",
-    "order": "sort the nodes so that each stands below what it reads",
+    "order": "sort the nodes so that each stands below what it reads: model.sort_nodes()",
     "cycle": "let a node of the cycle read another value, one that does not depend on it",
 }
 

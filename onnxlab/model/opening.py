@@ -64,9 +64,11 @@ def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequ
     with nesting_refused(), told(source):
         model = Model(*onnx_format.read(source, trust, types))
     if model.files.recoverable and model.files.recoverable[-1].urgent:
+        edits = model.files.recoverable[-1]
+        verb, those = ("was", "it") if len(edits.labels) == 1 else ("were", "them")
         warnings.warn(
-            f"{model.name}: {model.files.recoverable[-1]} were never saved; model.files.recover() makes them again, "
-            "model.files.discard() forgets them",
+            f"{model.name}: {edits} {verb} never saved; model.files.recover() makes {those} again, "
+            f"model.files.discard() forgets {those}",
             JournalWarning,
             stacklevel=2,
         )
