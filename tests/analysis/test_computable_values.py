@@ -46,6 +46,21 @@ def test_a_dict_of_the_values_is_that_of_their_items() -> None:
         assert opened.values == opened.values
 
 
+def test_values_that_a_run_would_refuse_are_not_computed_either() -> None:
+    """Seen: all values computed the sum of a float and an integer, and so a look gave it, which a run refuses."""
+    text = """g (float[2] x) => (float[2] y) {
+        a = Relu (x) i = Cast <to = 7> (x) f = Cast <to = 1> (i) y = Add (a, f) z = Neg (y) q = Exp (a) }"""
+    opened = onnxlab.load(model(text))
+    opened.run({"x": np.ones(2, np.float32)})
+    opened.remove(["f"], bypass=True)
+    with pytest.warns(OnnxlabWarning, match=r"^2 of 6 values cannot be computed: 'y', 'z': .*insert a Cast"):
+        assert dict(opened.values.items()).keys() == set("xaiq")
+    for look in (lambda: opened.values["y"], lambda: opened.values["z"], opened.run):
+        with pytest.raises(RunError, match="insert a Cast"):
+            look()
+    assert opened.run(strict=False)["y"].tolist() == [2, 2]
+
+
 def test_a_limit_ends_all_values() -> None:
     opened = onnxlab.load(model(FAILING))
     opened.runner.run({"x": np.ones(2, np.float32), "s": np.array([5])}, keep="border")

@@ -28,9 +28,9 @@ class Refuse(Protocol):
 
 
 class RefusedNodes:
-    """Checks of runs against refusals, which are asked for once per version of the graph."""
+    """Checks of runs against refusals, which are asked for once per version of the graph; None refuses nothing."""
 
-    def __init__(self, graph: ModelGraph, requests: Requests, refuse: Refuse) -> None:
+    def __init__(self, graph: ModelGraph, requests: Requests, refuse: Refuse | None) -> None:
         self._graph = graph
         self._requests = requests
         self._refuse = refuse
@@ -39,11 +39,12 @@ class RefusedNodes:
         """Raise RunError for the first node that the outputs need and that is refused; mostly there is none."""
         problems: Sequence[Diagnostic] | None = compiler.notes.get(_NOTE)
         if problems is None:
-            problems = compiler.notes[_NOTE] = self._refuse.refusals()
-        if not problems:
+            problems = compiler.notes[_NOTE] = () if self._refuse is None else self._refuse.refusals()
+        if not problems or self._refuse is None:
             return
-        fed = self._requests.with_pins(compiler, dict.fromkeys(fed))
-        nodes = {node.id for node in compiler.main.cone(fed, outputs)}
+        nodes = {
+            node.id for node in compiler.main.cone(self._requests.with_pins(compiler, dict.fromkeys(fed)), outputs)
+        }
         for problem in problems:
             if self._refuse.needed(problem, nodes):
                 record = self._graph.nodes.get(problem.node)

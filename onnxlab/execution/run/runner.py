@@ -73,8 +73,7 @@ class Runner:
         store: the values of the last run, by value id.
         programs: by its own providers.
         on_demand: computes the values that the last run did not keep.
-        compiles: whether runs for which no providers are given may compile in the background (not where the
-            environment says ONNXLAB_COMPILE=0); otherwise NumPy runs them.
+        compiles: whether runs without given providers compile in the background, else by NumPy (ONNXLAB_COMPILE=0).
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Runner:
         self._incremental = IncrementalRunner(graph, self.store, self.programs)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
         self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
-        self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
+        self._refused = RefusedNodes(graph, self._requests, refuse)
 
     def by(self, providers: Sequence[str | Provider] | None, threads: int = 1, patient: bool = False) -> Programs:
         """The programs of the graph by these providers, made once; default: the usual ones.
@@ -186,7 +185,7 @@ class Runner:
             if results is not None:
                 return results
         request = self._requested(owner, feeds, outputs, keep, limits, plain and strict, seed)
-        if strict and self._refused is not None:
+        if strict:
             self._refused.check(request.compiler, request.arrays, request.names)
         if exact and not request.state.exact:
             state = request.state.of_inputs()
@@ -200,6 +199,7 @@ class Runner:
     def compute(self, names: Sequence[str], limits: Limits | None = None) -> None:
         """Compute values from the inputs of the last run, node by node, and keep them. Raises as `run`."""
         request = self._requested(self.programs, None, names, True, limits, plain=False)
+        self._refused.check(request.compiler, request.arrays, request.names)
         call = Call(limits, None, None, self.programs.threads)
         with Loading(call.limits):
             self._incremental.run(request.compiler, request.state, request.arrays, request.names, call, copies=False)
@@ -350,7 +350,7 @@ class Runner:
         selection = select(compiler, chosen, arrays)
         names = selection.outputs
         call = Call(limits, progress, seed or 0, self.programs.threads, self.programs.fallbacks.begin)
-        if strict and self._refused is not None:
+        if strict:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last, pins = self._requests.last_inputs(compiler, state), self.store.pins
         inputs = self._requests.input_facts(compiler).keys()
