@@ -182,7 +182,7 @@ class ModelRewriting(PatternMatching):
             activations: values in "uint8" with a zero point, which ONNX Runtime wants, or in "int8" around zero.
             reduce_range: store weights in 7 bits, for x64 processors without VNNI, whose sums of 8 bits saturate.
             at_most: the largest accepted difference as part of an output's largest element (0.01 is one percent);
-                what exceeds it is taken back. Default: any.
+                where it is exceeded, what costs most is taken back, each measured alone. Default: any.
             protect: as for `simplify`; a node that stays keeps its weights.
             leave: operators whose nodes stay, such as "Gemm".
             dry_run: only say what would be done.

@@ -37,11 +37,11 @@ def judge(run: RunModel, before: Sequence[Case], at_most: float | None) -> Judgm
         try:
             now = run(case.feeds)
         except OnnxlabError as error:
-            return Judgment("different", f"it fails now: {error}")
+            return Judgment("different", f"it fails now: {error}", loss=np.inf)
         for name, old in case.outputs.items():
             share, words = _loss(old, now.get(name))
             if share == np.inf:
-                return Judgment("different", f"{name} {words}")
+                return Judgment("different", f"{name} {words}", loss=np.inf)
             if share > worst:
                 worst, why = share, f"{name} {words}"
     if not ran:
@@ -49,7 +49,7 @@ def judge(run: RunModel, before: Sequence[Case], at_most: float | None) -> Judgm
     if worst <= 0:
         return Judgment("bit equal")
     verdict: Verdict = "rounded" if at_most is None or worst <= at_most else "different"
-    return Judgment(verdict, why)
+    return Judgment(verdict, why, loss=worst)
 
 
 def _loss(old: Any, new: Any) -> tuple[float, str]:

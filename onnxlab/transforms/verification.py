@@ -52,12 +52,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """The verdict of all cases, and the first case that differs: in words, as inputs, its kind."""
+    """The verdict of all cases, and the first case that differs: in words, as inputs, its kind.
+
+    Where precision is lost, `loss` is the largest difference as part of an output's largest element.
+    """
 
     verdict: Verdict
     why: str = ""
     feeds: Feeds = field(default_factory=dict)
     kind: str = ""
+    loss: float = 0.0
 
     def __str__(self) -> str:
         return printable(self.verdict + (f": {self.why}" if self.why else ""))

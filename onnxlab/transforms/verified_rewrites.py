@@ -25,8 +25,8 @@ from onnxlab.transforms.verification_runs import Subject, Trust
 MOST_REFUSALS: Final = 24
 """Applications that are taken back one by one, before the whole rewrite is."""
 
-MOST_LOSSES: Final = 8
-"""The same where a bound on the loss is exceeded, before all later applications are: they share the bound."""
+MOST_MEASURED: Final = 128
+"""Applications whose loss is measured one by one where a bound is exceeded; of more, neighbors are together."""
 
 MOST_COPIED: Final = 1 << 26
 """Bytes of the largest model for which inputs that show a difference are made smaller, which needs a copy of it."""
@@ -93,6 +93,7 @@ class Rewrite:
         self._said = statements(graph)
         self._known: list[Case] = []
         self._is_rounded = trust.loses  # whether the noise of what nodes compute is measured
+        self._is_weighed = trust.at_most is None  # whether the loss of each application was measured
         self._regions = Regions()
         self._subject = Subject(graph, inference)
 
@@ -127,7 +128,12 @@ class Rewrite:
                     self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
                     options = replace(options, regions=True)  # noise may be large: regions alone amplify little
                     continue
-                if len(refused) >= MOST_REFUSALS or (self._trust.at_most is not None and len(refused) >= MOST_LOSSES):
+                if not self._is_weighed:
+                    costly, self._is_weighed = self._costly(options, tried), True
+                    refused += costly
+                    options = replace(options, refused=options.refused | self._places(options, costly))
+                    continue
+                if len(refused) >= MOST_REFUSALS:
                     if self._trust.loses and options.most is None:
                         refused.append(RefusedRewrite("all others", "", tried.judged.why))
                         options = replace(options, most=self._most(options, tried)[0])
@@ -198,6 +204,28 @@ class Rewrite:
             else application
             for application in tried.applied
         )
+
+    def _costly(self, options: RewriteOptions, tried: _Tried) -> list[RefusedRewrite]:
+        """The applications that cost most, as few of them as a bound on the loss allows; each was measured alone."""
+        applied = tried.applied
+        names = {(entry.rule, entry.value) for entry in applied}
+        size = -(-len(applied) // MOST_MEASURED)
+        costs: list[tuple[float, RefusedRewrite]] = []
+        for start in range(0, len(applied), size):
+            group = applied[start : start + size]
+            others = names - {(entry.rule, entry.value) for entry in group}
+            judged = self._attempt(replace(options, refused=options.refused | others), False).judged
+            alone = "alone" if size == 1 else "with what is next to it"
+            why = f"{alone}, {judged.why}" if judged.why else "alone, it costs nothing; with the others it does"
+            costs += [(judged.loss, RefusedRewrite(item.rule, item.place, why, value=item.value)) for item in group]
+        costs.sort(key=lambda cost: -cost[0])
+        worst, good, bad = [refusal for _, refusal in costs], len(costs), 0
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            places = self._places(options, worst[:middle])
+            judged = self._attempt(replace(options, refused=options.refused | places), False).judged
+            good, bad = (middle, bad) if self._trust.accepts(judged) else (good, middle)
+        return worst[:good]
 
     def _most(self, options: RewriteOptions, tried: _Tried) -> tuple[int, _Tried]:
         """The largest number of first applications after which the model is accepted, and an attempt with one more."""

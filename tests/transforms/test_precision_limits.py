@@ -12,6 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxlab
+from onnxlab.transforms import verified_rewrites
 from tests.transforms.test_quantization import ALL, network, off
 
 
@@ -136,8 +137,31 @@ def test_a_bound_that_many_weights_share_keeps_those_that_fit(form: Any) -> None
     receipt = model.quantize(form, at_most=loose / 6, samples=[feeds])
     assert receipt.verdict == "rounded"
     assert 0 < len(receipt.applied) < 32
-    assert str(receipt.refused[-1]).startswith("all others: t40 is off by up to ")
+    assert len(receipt.applied) + len(receipt.refused) == 40
+    losses = [float(str(refusal).split("up to ")[1].split(" %")[0]) for refusal in receipt.refused]
+    assert losses == sorted(losses, reverse=True)
     assert off(model.run(feeds, exact=True), before, "t40") <= loose / 6
+
+
+@pytest.mark.parametrize("most", [128, 4])
+def test_what_costs_most_is_taken_back(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One weight in the midst has elements far beyond the others; it is measured alone, or with its neighbors."""
+    monkeypatch.setattr(verified_rewrites, "MOST_MEASURED", most)
+    rng, weights = np.random.default_rng(0), {}
+    for number in range(12):
+        weights[f"w{number}"] = (rng.normal(size=(32, 32)) / 5.6).astype(np.float32)
+    weights["w6"][:, 5] = weights["w8"][9] = 0  # so that what is there in the next one, or before, is of no use
+    weights["w7"][5] = weights["w7"][:, 9] = 400  # and each channel of both axes has one
+    body = " ".join(f"a{number} = Tanh(t{number}) t{number + 1} = MatMul(a{number}, w{number})" for number in range(12))
+    text = f'<ir_version: 9, opset_import: ["" : 18]> g (float[n,32] t0) => (float[n,32] t12) {{ {body} }}'
+    proto = onnx.parser.parse_model(text)
+    proto.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+    receipt = onnxlab.load(proto).quantize("int8_weights", at_most=0.2, samples=[{"t0": normal(3, 32)}])
+    places = [refusal.place for refusal in receipt.refused]
+    assert "w7" in places
+    assert len(places) <= (3 if most == 4 else 2)
+    assert receipt.verdict == "rounded"
+    assert ("with what is next to it" if most == 4 else "alone, t12 is off") in str(receipt.refused[0])
 
 
 def off_after(model: onnxlab.Model, form: Any, feeds: Mapping[str, Any]) -> float:
