@@ -163,6 +163,7 @@ class ModelRewriting(PatternMatching):
         ranges: RangeName = "minmax",
         activations: ActivationType = "uint8",
         reduce_range: bool = False,
+        block_size: int = 32,
         at_most: float | None = None,
         protect: Collection[str] = (),
         leave: Collection[str] = (),
@@ -173,7 +174,8 @@ class ModelRewriting(PatternMatching):
         Args:
             form: "int8_weights", "float16_weights" and "bfloat16_weights" store large weights in fewer bits, and nodes
                 compute in float32 as before; "float16" and "bfloat16" compute in that type wherever operators and
-                numbers allow it; "int8" computes products and what stands between them in 8 bits.
+                numbers allow it; "int8" computes products and what stands between them in 8 bits. "int4_weights" and
+                "uint4_weights" store matrices of products in blocks of 4 bits.
             verify: run the model before and after; what makes NaN or infinities of finite numbers is taken back, and
                 `note` of the receipt says how far the outputs are off.
             samples: inputs to run on, in place of the first ones of `calibrate`, or made-up ones.
@@ -181,6 +183,7 @@ class ModelRewriting(PatternMatching):
             ranges: "minmax" takes all numbers, "percentile" all but one in ten thousand, "mse" what loses least.
             activations: values in "uint8" with a zero point, which ONNX Runtime wants, or in "int8" around zero.
             reduce_range: store weights in 7 bits, for x64 processors without VNNI, whose sums of 8 bits saturate.
+            block_size: for weights in 4 bits, the elements that share a scale: a power of two from 16 on.
             at_most: the largest accepted difference as part of an output's largest element (0.01 is one percent);
                 where it is exceeded, what costs most is taken back, each measured alone. Default: any.
             protect: as for `simplify`; a node that stays keeps its weights.
@@ -212,7 +215,7 @@ class ModelRewriting(PatternMatching):
             check_version(form, self.graph)  # before anything runs
             calibration = calibrated(self.graph, self.inference, calibrate, ranges, activations, reduce_range)
             samples = calibration.feeds if samples is None else samples
-        plan = plan_of(form, self.graph, calibration)
+        plan = plan_of(form, self.graph, calibration, block_size)
         trust = Trust(verify, samples, loses=True, at_most=share)
         return self._rewritten(f"quantize to {form}", plan, options, trust, dry_run)
 

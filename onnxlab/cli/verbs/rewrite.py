@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
 _GOOD = ("bit equal", "equal within noise", "rounded")
 _SAMPLE = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
-FORMS = ("int8", "int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16")
+FORMS = (
+    "int8",
+    "int4_weights",
+    "uint4_weights",
+    "int8_weights",
+    "float16_weights",
+    "bfloat16_weights",
+    "float16",
+    "bfloat16",
+)
 
 
 def add(verbs: Verbs) -> None:
@@ -51,6 +60,8 @@ def add(verbs: Verbs) -> None:
     quantize.add_argument("--activations", choices=("uint8", "int8"), default="uint8", help=words)
     words = "weights in 7 bits, for x64 processors without VNNI"
     quantize.add_argument("--reduce-range", action="store_true", help=words)
+    words = "elements of a weight in 4 bits that share a scale (32)"
+    quantize.add_argument("--block-size", type=whole, default=32, metavar="N", help=words)
     quantize.add_argument("--leave", metavar="OPERATORS", help="comma-separated operators whose nodes stay")
     suggest = verbs.add("suggest", _suggest, "measure what each rule would gain alone; nothing is changed")
     for command in (simplify, optimize):
@@ -111,6 +122,7 @@ def _quantize(options: argparse.Namespace) -> int:
         ranges=options.ranges,
         activations=options.activations,
         reduce_range=options.reduce_range,
+        block_size=options.block_size,
         leave=[name.strip() for name in names_of(options.leave) or ()],
     )
 

@@ -13,6 +13,6 @@ Files:
                     product.
     static_int8     Nodes in 8 bits: QuantizeLinear and DequantizeLinear around them, which runtimes fuse into
                     products of integers.
-    stored_weights  Weights stored in fewer bits: int8 with a scale for each channel, or half precision; nodes compute
-                    as before.
+    stored_weights  Weights stored in fewer bits: 4 bits with a scale for each block, int8 with one for each channel,
+                    half precision.
 """

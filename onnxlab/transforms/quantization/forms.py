@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from onnxlab import dtypes
+from onnxlab.argument_types import expect
 from onnxlab.errors import TransformError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.transforms.pipeline import Pipeline
@@ -14,7 +15,8 @@ from onnxlab.transforms.quantization.calibration import Calibration
 from onnxlab.transforms.rewriting import Rewriting
 
 FormName = Literal[
-    "int8", "int8_weights", "float16_weights", "bfloat16_weights", "float16", "bfloat16",
+    "int8", "int4_weights", "uint4_weights", "int8_weights", "float16_weights", "bfloat16_weights", "float16",
+    "bfloat16",
 ]  # fmt: skip
 
 
@@ -40,6 +42,14 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType({
         "Compute in 8 bits between QuantizeLinear and DequantizeLinear, with ranges measured on inputs of yours.",
         13, dtypes.INT8, None,
     ),
+    "int4_weights": Form(
+        "Store matrices of products in int4 with a scale for each block; runtimes multiply them as they are.",
+        21, dtypes.INT4, stored_weights.run,
+    ),
+    "uint4_weights": Form(
+        "Store matrices of products in uint4 with a scale and a zero point for each block.",
+        21, dtypes.UINT4, stored_weights.run,
+    ),
     "int8_weights": Form(
         "Store weights of 1,024 elements and more in int8 with a scale for each channel; nodes compute as before.",
         13, dtypes.INT8, stored_weights.run,
@@ -63,17 +73,28 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType({
 })  # fmt: skip
 
 
-def plan_of(form: str, graph: ModelGraph, calibration: Calibration | None = None) -> Pipeline:
+BLOCK_SIZE: Final = 32
+"""Elements of a weight in 4 bits that share a scale, by default."""
+
+_LEAST_BLOCK: Final = 16
+
+
+def plan_of(
+    form: str, graph: ModelGraph, calibration: Calibration | None = None, block_size: int = BLOCK_SIZE
+) -> Pipeline:
     """The pipeline that brings a model into a form.
 
     Raises:
         TransformError: there is no such form, the model imports too old a version of ai.onnx for it, or it needs
-            ranges of values.
+            ranges of values, or the size of a block is no power of two from 16 on, as onnxruntime wants it.
     """
     chosen = FORMS.get(form) if isinstance(form, str) else None
     if chosen is None:
         raise TransformError(f"{form!r} is no form; use one of {', '.join(FORMS)}")
     check_version(form, graph)
+    block_size = expect(block_size, int, "block_size", "a number of elements")
+    if block_size < _LEAST_BLOCK or block_size & (block_size - 1):
+        raise TransformError(f"block_size is {block_size}: expected a power of two from {_LEAST_BLOCK} on, such as 32")
     if chosen.run is None and calibration is None:
         raise TransformError(
             f"{form} needs ranges of values: give inputs as they come in use, "
@@ -81,7 +102,9 @@ def plan_of(form: str, graph: ModelGraph, calibration: Calibration | None = None
         )
 
     def plan(rewriting: Rewriting) -> None:
-        if chosen.run is not None:
+        if chosen.elem_type in stored_weights.FOUR_BITS:
+            stored_weights.run(rewriting, form, chosen.elem_type, block_size)
+        elif chosen.run is not None:
             chosen.run(rewriting, form, chosen.elem_type)
         elif calibration is not None:
             static_int8.run(rewriting, form, calibration)

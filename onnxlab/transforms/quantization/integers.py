@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from onnxlab import dtypes
+
 Array = np.ndarray[Any, Any]
 
 SYMMETRIC: Final = {8: 127, 7: 63}
@@ -56,6 +58,31 @@ def of_weight(array: Array, axis: int | None, bits: int = 8, least: Array | None
     levels = np.clip(np.rint(array / scales), -SYMMETRIC[bits], SYMMETRIC[bits]).astype(np.int8)
     flat = scales.reshape(() if axis is None else -1)
     return [levels, flat, np.zeros(flat.shape, np.int8)]
+
+
+def in_blocks(array: Array, axis: int, size: int, elem_type: int) -> list[Array]:
+    """A weight in 4 bits, with a scale and a zero point for each block of elements along an axis.
+
+    Args:
+        array: finite numbers.
+        axis: along which blocks are cut.
+        size: elements of a block; the last one may be shorter.
+        elem_type: INT4, whose zero points are 0, or UINT4.
+    """
+    starts, wide = np.arange(0, array.shape[axis], size), array.astype(np.float64)
+    low = np.minimum(np.minimum.reduceat(wide, starts, axis), 0.0)
+    high = np.maximum(np.maximum.reduceat(wide, starts, axis), 0.0)
+    kind, (least, most) = dtypes.to_numpy(elem_type), (-7, 7) if elem_type == dtypes.INT4 else (0, 15)
+    steps = np.maximum(-low, high) / most if elem_type == dtypes.INT4 else (high - low) / most
+    scales = np.clip(steps, _TINY, _HUGE / 16).astype(np.float32)
+    zeros = np.zeros(scales.shape) if elem_type == dtypes.INT4 else np.clip(np.rint(-low / scales), 0, most)
+    levels = np.rint(wide / spread(scales, array, axis, size)) + spread(zeros, array, axis, size)
+    return [np.clip(levels, least, most).astype(np.int8).astype(kind), scales, zeros.astype(np.int8).astype(kind)]
+
+
+def spread(blocks: Array, array: Array, axis: int, size: int) -> Array:
+    """Numbers of blocks, repeated for each element of an array."""
+    return np.repeat(blocks, size, axis).take(np.arange(array.shape[axis]), axis)
 
 
 def least_scales(bias: Array, scale: Array, channels: bool) -> Array:

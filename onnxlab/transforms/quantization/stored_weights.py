@@ -1,4 +1,4 @@
-"""Weights stored in fewer bits: int8 with a scale for each channel, or half precision; nodes compute as before."""
+"""Weights stored in fewer bits: 4 bits with a scale for each block, int8 with one for each channel, half precision."""
 
 import math
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.ops import find_traits
 from onnxlab.transforms.passes.constant_folding import LARGE
+from onnxlab.transforms.quantization import integers
 from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.rewriting import Array, Rewriting
 
@@ -24,17 +25,28 @@ _LARGEST: Final = 127  # of int8 without -128, so that both signs have the same 
 _MOST_SCALES: Final = 32  # elements for each scale, at least
 
 
-def run(rewriting: Rewriting, form: str, elem_type: int) -> None:
-    """Store the large float32 weights of graphs and bodies in another type, and let a node make them float32 again."""
+FOUR_BITS: Final = frozenset((dtypes.INT4, dtypes.UINT4))
+"""Types of which blocks of elements have a scale."""
+
+
+def run(rewriting: Rewriting, form: str, elem_type: int, block_size: int = 0) -> None:
+    """Store the large float32 weights of graphs and bodies in another type, and let a node make them float32 again.
+
+    Args:
+        rewriting: the model, in an open edit.
+        form: the name under which applications are noted.
+        elem_type: of the stored weights.
+        block_size: elements that share a scale, of a type of 4 bits.
+    """
     for scope in sorted(rewriting.graph.scopes.values(), key=rewriting.graph.scope_path):
         if scope.kind == "training" or rewriting.is_protected_scope(scope):
             continue
         for value, tensor in list(_weights(rewriting, scope)):
-            if elem_type == dtypes.INT8 and len(tensor.dims) < 2:
+            if (elem_type == dtypes.INT8 or elem_type in FOUR_BITS) and len(tensor.dims) < 2:
                 continue  # biases and factors of channels: few, and their error goes into every product
             if not rewriting.allows(form, value.name) or _stays(rewriting, value):
                 continue
-            why = _store(rewriting, scope, value, tensor, form, elem_type)
+            why = _store(rewriting, scope, value, tensor, form, elem_type, block_size)
             if why:
                 rewriting.unfit[form, value.name] = RefusedRewrite(form, value.name, why)
 
@@ -58,8 +70,9 @@ def _stays(rewriting: Rewriting, value: ValueRecord) -> bool:
 
 
 def _store(
-    rewriting: Rewriting, scope: Scope, value: ValueRecord, tensor: onnx.TensorProto, form: str, elem_type: int
-) -> str:
+    rewriting: Rewriting, scope: Scope, value: ValueRecord, tensor: onnx.TensorProto, form: str, elem_type: int,
+    block_size: int,
+) -> str:  # fmt: skip
     """Store one weight in another type; the reason why it stays as it is, "" where it does not."""
     graph = rewriting.graph
     if scope.is_function or graph.root(scope).is_function:
@@ -76,10 +89,26 @@ def _store(
         return f"it cannot be read: {error}"
     if why := unfit(array, elem_type):
         return why
-    parts, attributes = _int8(array) if elem_type == dtypes.INT8 else _half(array, elem_type)
+    if elem_type in FOUR_BITS:
+        axes = {_summed_axis(graph, *use) for use in value.uses}
+        if len(axes) != 1 or (axis := axes.pop()) is None:
+            return "it is no matrix of products alone, of which runtimes read blocks"
+        parts = integers.in_blocks(array, axis, block_size, elem_type)
+        attributes: dict[str, Any] = {"axis": axis, "block_size": block_size}
+    else:
+        parts, attributes = _int8(array) if elem_type == dtypes.INT8 else _half(array, elem_type)
     put(rewriting, scope, value, parts, attributes, value.name)
-    rewriting.note(form, value.name, value.name, _effect(array, parts, attributes.get("axis", 0)))
+    rewriting.note(form, value.name, value.name, _effect(array, parts, attributes))
     return ""
+
+
+def _summed_axis(graph: ModelGraph, reader: int, slot: int) -> int | None:
+    """The axis over which a product sums up a matrix that it reads, None where a node does something else with it."""
+    node = graph.nodes[reader]
+    traits, fact = find_traits(node.domain, node.op_type), graph.values[node.inputs[slot]].tensor
+    if traits.layer != "product" or not traits.int8 or slot != 1 or (fact is not None and len(fact.dims) != 2):
+        return None
+    return 1 if any(item.name == "transB" and item.i for item in node.proto.attribute) else 0
 
 
 def needed(graph: ModelGraph, value: ValueRecord) -> str:
@@ -93,21 +122,22 @@ def needed(graph: ModelGraph, value: ValueRecord) -> str:
     return ""
 
 
-def _effect(array: Array, parts: list[Array], axis: int) -> str:
+def _effect(array: Array, parts: list[Array], attributes: dict[str, Any]) -> str:
     """The sizes of an array before and now, and its error, in words."""
-    nbytes, scales = sum(part.nbytes for part in parts), ""
+    axis, block, scales = attributes.get("axis", 0), attributes.get("block_size", 0), ""
+    nbytes = sum(-(-part.size // 2) if part.dtype.name.endswith("int4") else part.nbytes for part in parts)
     if len(parts) > 1:
         scales = f" and {parts[1].size:,} scales along axis {axis}"
     sizes = f"{array.nbytes:,} bytes become {nbytes:,}"
-    off = _off(array, parts, axis)
+    off = _off(array, parts, axis, block)
     return f"{sizes}: {parts[0].dtype}{scales}{f', off by {off:.2g} %' if math.isfinite(off) else ''}"
 
 
 def unfit(array: Array, elem_type: int) -> str:
     """The reason why an array of float32 cannot be stored in a type, "" where it can."""
     peak, is_finite = _peak(array)
-    if elem_type == dtypes.INT8:  # scales take any range
-        return "" if is_finite else "it has NaN or infinities, which int8 does not"
+    if elem_type == dtypes.INT8 or elem_type in FOUR_BITS:  # scales take any range
+        return "" if is_finite else f"it has NaN or infinities, which {dtypes.name(elem_type)} does not"
     if abs(peak) > end_of(elem_type):
         return f"it reaches {peak:.3g}, and {dtypes.name(elem_type)} ends at {end_of(elem_type):.5g}"
     if peak and not np.float32(peak).astype(dtypes.to_numpy(elem_type)):
@@ -154,10 +184,13 @@ def _int8(array: Array) -> tuple[list[Array], dict[str, Any]]:
     return [np.rint(array / scales).astype(np.int8), scales.reshape(-1), zeros], {"axis": axis}
 
 
-def _off(array: Array, parts: list[Array], axis: int) -> float:
+def _off(array: Array, parts: list[Array], axis: int, block: int) -> float:
     """The error of the stored elements as percent of them, both as the root of the mean square; NaN for some."""
     back = parts[0].astype(np.float32)
-    if len(parts) > 1:
+    if block:
+        back -= integers.spread(parts[2].astype(np.float32), array, axis, block)
+        back *= integers.spread(parts[1], array, axis, block)
+    elif len(parts) > 1:
         back *= parts[1].reshape([-1 if number == axis else 1 for number in range(array.ndim)])
     with np.errstate(all="ignore"):  # NaN, infinities, and squares of large numbers
         back -= array
