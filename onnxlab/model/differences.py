@@ -75,7 +75,7 @@ def diff(
     return difference
 
 
-def _fixed_sizes(left: Model, right: Model) -> dict[str, int]:
+def fixed_sizes(left: Model, right: Model) -> dict[str, int]:
     """Sizes of symbolic dims of inputs that the other model fixes, so that made-up inputs fit both."""
     others = {value.name: right.fact(value.name).shape for value in right.inputs}
     sizes: dict[str, int] = {}
@@ -162,7 +162,7 @@ def compare(
     recorded_in = isinstance(b, str | PathLike) and Path(b).is_dir()
     right = b if b is None or recorded_in or isinstance(b, Model | Mapping) else load(b)
     with whose(_called("first", left)):
-        feeds = left.runner.sample_inputs(ours, sizes=_fixed_sizes(left, right) if isinstance(right, Model) else None)
+        feeds = left.runner.sample_inputs(ours, sizes=fixed_sizes(left, right) if isinstance(right, Model) else None)
     limits = limits or _of_trials(feeds, ours)
     if isinstance(b, Mapping) or (recorded_in and isinstance(b, str | PathLike)):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))

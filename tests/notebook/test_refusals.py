@@ -19,7 +19,8 @@ from onnxlab.notebook.session.session import Session
 from tests.notebook.conftest import Page, edit
 
 LATER = {
-    "run", "overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches", "check",
+    "run", "overlay", "profile", "rewrites", "gains", "rewrite", "memory", "watches", "check",
+    "pair", "paired_tensor", "paired_nodes", "compare_values", "counterparts", "compare",
 }  # fmt: skip
 """Answered on a thread of their own, and tested where they are at home."""
 

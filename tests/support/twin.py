@@ -254,6 +254,7 @@ def files() -> dict[Path, str]:
     union = "export type KernelEvent = " + " | ".join(event.__name__ for event in events.EVENTS) + ";\n"
     aliases = {"./words.ts": [*ALIASES, "Nothing", "MethodTraits"]}
     shared = {"./records.ts": _names(records)}
+    of_runs = {"./runs.ts": _names(runs)}
     flags = "/** Bits of ValueRecord.flags. */\n" + "".join(
         f"export const {name} = {bit};\n" for name, bit in records.FLAGS.items()
     )
@@ -261,7 +262,11 @@ def files() -> dict[Path, str]:
         folder / "words.ts": words(),
         folder / "records.ts": _module(records, aliases, flags),
         **{
-            folder / f"{name.lower()}.ts": _module(module, {**shared, **aliases}, _methods(name, getattr(module, name)))
+            folder / f"{name.lower()}.ts": _module(
+                module,
+                {**shared, **(of_runs if module is pairs else {}), **aliases},
+                _methods(name, getattr(module, name)),
+            )
             for name, module in (
                 ("QUESTIONS", questions),
                 ("COMMANDS", commands),

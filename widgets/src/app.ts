@@ -83,6 +83,8 @@ export class App {
   /** The groups that show, and those around what shows. */
   readonly seen = new Cell<InView>({ path: [], groups: new Set() });
   readonly menu = new Cell<PointerTarget | null>(null);
+  /** Whether it is asked for a model to compare with. */
+  readonly comparing = new Cell(false);
   /** Whether the page of keys shows. */
   readonly keysOpen = new Cell(false);
   /** The direction asked of the picture, and the direction that it has. */

@@ -6,8 +6,8 @@ import type { Snapshot } from "./kernel/protocol.ts";
 import { keepNote } from "./kernel/saved_state.ts";
 import { commTransport, listen, type WidgetModel } from "./kernel/transport.ts";
 import { mount, type Shared } from "./mount.tsx";
+import { pairInPlace, sidesOf } from "./pair/in_place.ts";
 import { mountPair } from "./pair/mount_pair.tsx";
-import { sideTransport } from "./pair/side_transport.ts";
 
 interface RenderContext {
   model: WidgetModel;
@@ -15,10 +15,8 @@ interface RenderContext {
 }
 
 function render({ model, el }: RenderContext): () => void {
-  const sides = Number(model.get("sides")) || 0;
-  if (sides) {
-    const transports = ["a", "b"].slice(0, sides).map((side) => sideTransport(model, side));
-    return mountPair(el, transports, {
+  if (model.get("session") === undefined) {
+    return mountPair(el, sidesOf(model), {
       height: () => Number(model.get("height")) || 0,
       onHeight: (listener) => listen(model, "change:height", listener),
     });
@@ -29,7 +27,9 @@ function render({ model, el }: RenderContext): () => void {
     String(model.get("session") ?? ""),
     String(model.get("_model_module_version") ?? ""),
   );
+  const leave = pairInPlace(el, model, () => setTrait(model, "sides", 0));
   return () => {
+    leave();
     forget();
     unmount();
   };

@@ -14,6 +14,8 @@ Files:
     operator_docs      Operator documentation as text.
     overlay            Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of
                        the model.
+    paired_nodes       A node of one model beside its partner of another: attributes, inputs with the numbers of
+                       weights, outputs.
     pairing            Two models side by side: what the page is told of their difference, and of values that were
                        compared.
     palette            The palette: operators of the domains that a model imports, and the slots that a value may be

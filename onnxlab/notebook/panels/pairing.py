@@ -12,9 +12,14 @@ from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.limits import Limits
+from onnxlab.model.differences import compare, fixed_sizes
 from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
+from onnxlab.notebook.panels import run_inputs
+from onnxlab.notebook.panels.paired_nodes import NodePair, compared
 from onnxlab.notebook.panels.tensor_views import tensor_part
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
+from onnxlab.notebook.protocol.uploads import Uploads
 from onnxlab.printable import printable
 
 LISTED = 1500
@@ -24,6 +29,8 @@ ORDER = ("changed", "added", "removed", "renamed", "moved")
 KINDS = ("changed", "renamed", "added", "fused", "removed")
 """Kinds of nodes by which both graphs are colored; for a node of several kinds the latest one counts."""
 OF = ("a", "b", "difference")
+DEADLINE = 60.0
+"""Seconds that each run of a comparison may take by default."""
 
 
 def alone(model: Any, **params: Any) -> JSON:
@@ -31,17 +38,25 @@ def alone(model: Any, **params: Any) -> JSON:
     raise ProtocolError("nothing", "This view shows one model.", "In Python: onnxlab.diff(a, b).view()")
 
 
+def elsewhere(model: Any, **params: Any) -> JSON:
+    """Refuse to compare in a view that cannot show two models in its place."""
+    raise ProtocolError("refused", "This view cannot show a second model.", "In Python: onnxlab.diff(a, b).view()")
+
+
 class Pairing:
     """The shared state of the views of two models.
 
     Args:
         subject: the difference or the comparison that is shown.
+        names: what both models are called; default: their own names.
 
     Attributes:
         models: both models; the second one is None where the other side is recorded values.
     """
 
-    def __init__(self, subject: ModelDiff | ModelComparison) -> None:
+    def __init__(self, subject: ModelDiff | ModelComparison, names: tuple[str, str] | None = None) -> None:
+        self._names = names
+        self._limits: Limits | None = None
         self.comparison = subject if isinstance(subject, ModelComparison) else None
         self.models: tuple[Any, Any] = (0, 0)
         self._diff: Diff | None = None
@@ -65,8 +80,50 @@ class Pairing:
             return {**self._recorded(), **self._errors(GraphMatching())}
         with a.graph.lock, b.graph.lock:
             diff = self._current()
-            names = (printable(a.name), printable(b.name))
+            names = tuple(map(printable, self._names or (a.name, b.name)))
             return {"sides": 2, "names": names, **_differences(diff), **self._errors(diff.matching)}
+
+    def nodes(self, a: int | None, b: int | None) -> JSON:
+        """A node of each model beside the other, part by part.
+
+        Raises:
+            ProtocolError: the other side is recorded values.
+            NameLookupError: a node is not in its model any more.
+        """
+        first, second = self.models
+        if second is None:
+            raise ProtocolError("nothing", "The other side is recorded values: it has no nodes.")
+        with first.graph.lock, second.graph.lock:
+            read = NodePair(self.models, (a or 0, b or 0), self._current().matching.values).read()
+        return compared(read)
+
+    def compare_values(
+        self, uploads: Uploads, local: bool, seed: int | None, inputs: Any, sizes: Any, deadline: int | None
+    ) -> JSON:
+        """Run both models on inputs of the first, as `onnxlab.compare` does, and tell what differs.
+
+        Raises:
+            ProtocolError: the other side is recorded values, or a comparison is under way.
+            FeedError, EditError, RunError: inputs that do not fit, or models that do not run.
+        """
+        a, b = self.models
+        if b is None or self._limits is not None:
+            raise ProtocolError("refused", "A comparison is under way." if b else "The other side is recorded values.")
+        self._limits = Limits(deadline=DEADLINE if deadline is None else deadline or None)
+        try:
+            feeds = run_inputs.feeds(a, uploads, inputs, {**fixed_sizes(a, b), **(sizes or {})}, seed or 0)
+            self.comparison = compare(a, b, feeds, local=local, limits=self._limits)
+            self._arrays = None
+        finally:
+            self._limits = None
+        return self.pair(again=False)
+
+    def stop_comparing(self) -> JSON:
+        """End the runs of a comparison under way."""
+        limits = self._limits
+        if limits is not None:
+            limits.stop.set()
+        return {"stopped": limits is not None}
 
     def _current(self) -> Diff:
         """The difference of both models as they are now."""

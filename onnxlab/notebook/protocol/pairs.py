@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, TypedDict
 
 from onnxlab.notebook.protocol.records import TensorPart
-from onnxlab.notebook.protocol.schema import FLAG, ID, TEXT, Method, WireNumber, optional
+from onnxlab.notebook.protocol.runs import GivenInput, Stopped
+from onnxlab.notebook.protocol.schema import FLAG, ID, TEXT, Method, Nothing, WireNumber, optional
 
 _NUMBER = optional(int, "a number from 0")
 _AXIS = optional(int, "an axis from 0")
@@ -85,6 +86,37 @@ class PairInfo(TypedDict):
     stale: Annotated[bool, "A model was edited since the values were compared."]
 
 
+class Counterpart(TypedDict):
+    """A model that the view can be compared with."""
+
+    id: str
+    kind: Literal["state", "model", "file"]
+    title: str
+    about: str
+
+
+class CounterpartList(TypedDict):
+    """The models that the view can be compared with."""
+
+    counterparts: list[Counterpart]
+
+
+class PairedRow(TypedDict):
+    """A part of two nodes: what it is in each, "" where one lacks it."""
+
+    part: str
+    a: str
+    b: str
+    differs: bool
+    weights: Annotated[str, "How far the stored numbers are apart."]
+
+
+class PairedNodes(TypedDict):
+    """Two nodes side by side."""
+
+    rows: list[PairedRow]
+
+
 PAIRS: Mapping[str, Method] = {
     "pair": Method(
         {"again": FLAG}, PairInfo, "The differences now; `again`: values are compared anew.",
@@ -98,5 +130,24 @@ PAIRS: Mapping[str, Method] = {
         },
         TensorPart, 'A value of the first model that was compared: "a", "b", or their "difference".',
         repeatable=True, long=True,
+    ),
+    "paired_nodes": Method(
+        {"a": optional(int, "the id of a node, or null"), "b": optional(int, "the id of a node, or null")},
+        PairedNodes, "A node of each model, part by part.", repeatable=True, long=True,
+    ),
+    "compare_values": Method(
+        {
+            "local": FLAG, "seed": optional(int, "an integer from 0"),
+            "inputs": optional(dict[str, GivenInput], "an object that says how each input is made"),
+            "sizes": optional(dict[str, int], "an object of sizes by the names of dims"),
+            "deadline": optional(int, "seconds, 0 for no end, or null for those of the view"),
+        },
+        PairInfo, "Runs both models on inputs of the first; `local`: each node on those of its partner too.", long=True,
+    ),
+    "stop_comparing": Method({}, Stopped, "Ends the runs of `compare_values`."),
+    "counterparts": Method({}, CounterpartList, repeatable=True, long=True),
+    "compare": Method(
+        {"counterpart": optional(str, "the id of a counterpart"), "file": optional(str, "the id of a file")},
+        Nothing, "Shows the view's model and another side by side, in the place of the view.", long=True,
     ),
 }  # fmt: skip

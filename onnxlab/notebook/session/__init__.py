@@ -1,6 +1,8 @@
 """The kernel's side of a view: sessions, runs, edits, and what views of one model share.
 
 Files:
+    counterparts     Models that a view can be compared with: earlier states, others of the kernel, files beside it,
+                     files of the page.
     editor           The edits of one view: each checked against the version that the view showed, done, and put into
                      Python.
     file_offers      Files that were chosen in the browser: what each is, opened as a model, or its weights put into

@@ -214,3 +214,8 @@ def hub_of(model: "Model") -> Hub:
     if hub is None or hub.model is not model:
         hub = _hubs[id(model)] = Hub(model)
     return hub
+
+
+def open_models() -> "list[Model]":
+    """The models that views show now."""
+    return [hub.model for hub in list(_hubs.values())]

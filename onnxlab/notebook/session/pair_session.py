@@ -22,15 +22,22 @@ class PairSession:
     Args:
         subject: the difference or the comparison that is shown.
         send: a function that takes a message and its buffers.
+        names: what both models are called; default: their own names.
 
     Attributes:
         pairing: the shared state of both models' views.
         sides: a session for each model.
     """
 
-    def __init__(self, subject: ModelDiff | ModelComparison, send: Send) -> None:
-        self.pairing = Pairing(subject)
-        answers: dict[str, Callable[..., Any]] = {"pair": self.pairing.pair, "paired_tensor": self.pairing.tensor}
+    def __init__(self, subject: ModelDiff | ModelComparison, send: Send, names: tuple[str, str] | None = None) -> None:
+        self.pairing = Pairing(subject, names)
+        answers: dict[str, Callable[..., Any]] = {
+            "pair": self.pairing.pair,
+            "paired_tensor": self.pairing.tensor,
+            "paired_nodes": self.pairing.nodes,
+            "compare_values": self._compare_values,
+            "stop_comparing": self.pairing.stop_comparing,
+        }
         self._send = send
         self.sides = {
             side: Session(model, partial(self._from_side, side), _refuse, answers)
@@ -44,9 +51,14 @@ class PairSession:
             session.receive(content.get("message"))
 
     def close(self) -> None:
-        """End the view. Closing twice does no harm."""
+        """End the view and its runs. Closing twice does no harm."""
+        self.pairing.stop_comparing()
         for session in self.sides.values():
             session.close()
+
+    def _compare_values(self, **params: Any) -> JSON:
+        """Compare values on inputs that the first side's page chose."""
+        return self.pairing.compare_values(self.sides["a"].editor.uploads, **params)
 
     def _from_side(self, side: str, content: JSON, buffers: list[bytes]) -> None:
         self._send({"side": side, "message": content}, buffers)

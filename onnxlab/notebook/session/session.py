@@ -38,7 +38,10 @@ EDITS = (
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 
-_APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches", "check")
+_APART = (
+    "overlay", "profile", "rewrites", "gains", "rewrite", "memory", "watches", "check",
+    "pair", "paired_tensor", "paired_nodes", "compare_values", "counterparts", "compare",
+)  # fmt: skip
 """Methods that may run the model, or look at all of it: they run on threads of their own."""
 
 _LOOKS = ("tensor", "boxes", "pin")
@@ -197,7 +200,7 @@ class Session:
     # -- questions ----------------------------------------------------------------------------------------
 
     def _hello(self) -> tuple[JSON, list[bytes]]:
-        can = {"edit": True, "run": True, "save": self.model.path is not None}
+        can = {"edit": True, "run": True, "save": self.model.path is not None, "compare": "compare" in self._more}
         answer: JSON = {"protocol": messages.PROTOCOL, "session": self.id, "can": can, "probe": list(PROBE)}
         return {**answer, "version": wire_version(self.model.version)}, [PROBE]
 

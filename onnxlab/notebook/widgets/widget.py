@@ -10,7 +10,13 @@ import traitlets
 
 from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles.handles import Node
+from onnxlab.model.differences import diff
+from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 from onnxlab.notebook.panels.overlay import Overlay
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError
+from onnxlab.notebook.session import file_offers
+from onnxlab.notebook.session.counterparts import Counterparts
+from onnxlab.notebook.session.pair_session import PairSession
 from onnxlab.notebook.session.session import Session
 from onnxlab.notebook.session.view_runs import DEADLINE
 from onnxlab.notebook.widgets import display, html_page
@@ -81,6 +87,7 @@ class ModelWidget(BundledWidget):
         title: the title above the picture.
         deadline: seconds that a run from the page may take, unless the page sets another limit; None for no limit.
         model: the model that is shown; `show_model` shows another one.
+        sides: number of the models that stand side by side in the place of the model, 0 for none; see `show_pair`.
     """
 
     _anywidget_id = traitlets.Unicode("onnxlab.notebook.widgets.widget.ModelWidget").tag(sync=True)
@@ -93,11 +100,18 @@ class ModelWidget(BundledWidget):
     title = traitlets.Unicode("").tag(sync=True)
     deadline = traitlets.Float(DEADLINE, min=0, allow_none=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)
+    sides = traitlets.Int(0, min=0, max=2).tag(sync=True)
 
     def __init__(self, model: "Model", **options: Any) -> None:
         self.model = model
         self._unsubscribe: Callable[[], None] = _nothing
-        self._session: Session | None = Session(model, self._send_message, self.show_model)
+        self._counterparts = Counterparts()
+        self._pair: PairSession | None = None
+        answers: dict[str, Callable[..., Any]] = {
+            "counterparts": lambda: self._counterparts.listed(self.model),
+            "compare": self._compare,
+        }
+        self._session: Session | None = Session(model, self._send_message, self.show_model, answers)
         options.setdefault("title", model.name)
         selection, bookmarks = options.pop("selection", ()), options.pop("bookmarks", ())
         self.set_trait("session", self._session.id)
@@ -123,7 +137,11 @@ class ModelWidget(BundledWidget):
     def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
         if self._session is None:
             return
-        if not self.answer_loader(content):
+        if self.answer_loader(content):
+            return
+        if self._pair is not None and isinstance(content, dict) and "side" in content:
+            self._pair.receive(content)
+        else:
             self._session.receive(content)
 
     def _drop_removed(self, commit: "Commit") -> None:
@@ -179,11 +197,67 @@ class ModelWidget(BundledWidget):
         """
         if self._session is None:
             raise OnnxlabError("this view is closed; show the model again")
+        self.sides = 0
         self._unsubscribe()
         self.model = model
         self.title, self.selection, self.bookmarks = title or model.name, (), ()
         self._unsubscribe = model.subscribe(self._drop_removed)
         self._session.show(model, title)
+
+    def show_pair(self, subject: ModelDiff | ModelComparison | None, names: tuple[str, str] | None = None) -> None:
+        """Show two models side by side in the place of the model, as comparing in the page does.
+
+        Args:
+            subject: what `onnxlab.diff` or `onnxlab.compare` returns; None shows the model again.
+            names: what both models are called above their pictures; default: their own names.
+
+        Raises:
+            OnnxlabError: this view is closed.
+
+        Examples:
+            >>> view = onnxlab.show(model)
+            >>> view.show_pair(onnxlab.diff(model, onnxlab.load()))
+            >>> view.sides
+            2
+            >>> view.show_pair(None)
+        """
+        if self._session is None:
+            raise OnnxlabError("this view is closed; show the model again")
+        self.sides = 0
+        if subject is not None:
+            self._pair = PairSession(subject, self._send_message, names)
+            self.sides = len(self._pair.sides)
+
+    @traitlets.validate("sides")
+    def _shown_sides(self, proposal: Any) -> int:
+        """The page may end a comparison, and only Python begins one."""
+        sides = proposal["value"]
+        if sides != 0 and (self._pair is None or sides != len(self._pair.sides)):
+            raise traitlets.TraitError("sides is set by show_pair; 0 ends it")
+        return int(sides)
+
+    @traitlets.observe("sides")
+    def _end_pair(self, change: Any) -> None:
+        if change["new"] == 0 and self._pair is not None:
+            self._pair.close()
+            self._pair = None
+
+    def _compare(self, counterpart: str | None, file: str | None) -> JSON:
+        """Show the model beside another that the page chose: a counterpart, or a file that it sent."""
+        if self._session is None or (counterpart is None) == (file is None):
+            raise ProtocolError("malformed", "compare: give the id of a counterpart, or the id of a file")
+        ours, title = self.model, self.title or self.model.name
+        if file is not None:
+            upload = self._session.editor.uploads.get(file)
+            self.show_pair(diff(ours, file_offers.opened(upload)), (title, upload.name))
+            return {}
+        chosen = self._counterparts.chosen(counterpart or "")
+        other = chosen.opened()
+        if chosen.kind == "state":
+            self.show_pair(diff(other, ours), (chosen.title, title))
+        else:
+            self.show_pair(diff(ours, other), (title, chosen.title))
+        return {}
 
     def to_html(self, path: "str | PathLike[str]") -> Path:
         """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""
@@ -192,6 +266,7 @@ class ModelWidget(BundledWidget):
     def close(self) -> None:
         """Remove the view from the page, stop its runs and stop following the model. Closing twice does no harm."""
         if self._session is not None:
+            self.sides = 0
             self._unsubscribe()
             self._session.close()
             self._session = None

@@ -1,9 +1,9 @@
 /** The changes by kind: added, removed, changed, renamed and moved; a click shows both sides. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ChangeInfo, ChangeKind, PairInfo } from "../kernel/protocol.ts";
 import { count } from "../model/names.ts";
-import { Elided } from "../panels/parts/controls.tsx";
+import { Elided, ToolButton } from "../panels/parts/controls.tsx";
 import { useCell } from "../state.ts";
 import type { Pair } from "./pair.ts";
 
@@ -19,11 +19,16 @@ export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
   const rows = info.changes
     .map((change, place) => ({ change, place }))
     .filter(({ change }) => !hidden.has(change.kind) && change.text.toLowerCase().includes(query));
+  const at = rows.findIndex(({ place }) => place === current);
+  const list = useRef<HTMLUListElement>(null);
   const step = (by: number) => {
-    const at = rows.findIndex(({ place }) => place === current),
-      next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
+    const next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
     if (next) pair.showChange(next.place);
   };
+  useEffect(() => {
+    pair.step = step;
+    list.current?.querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest" });
+  });
   if (!info.changes.length) return <p class="ol-empty">Nothing differs.</p>;
   return (
     <>
@@ -40,6 +45,26 @@ export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
             <span class={`ol-pair-mark ol-pair-${kind}`}>{MARKS[kind]}</span> {count(info.counts[kind]!)} {kind}
           </button>
         ))}
+        <span class="ol-pair-walk">
+          <ToolButton
+            icon="up"
+            title="Change before (Alt ↑)"
+            testid="pair-previous"
+            disabled={at < 1}
+            onClick={() => step(-1)}
+          />
+          <ToolButton
+            icon="down"
+            title="Next change (Alt ↓)"
+            testid="pair-next"
+            disabled={at >= rows.length - 1}
+            onClick={() => step(1)}
+          />
+          <span class="ol-dim" role="status" data-testid="pair-at">
+            {at < 0 ? "" : `${count(at + 1)} of `}
+            {count(rows.length)}
+          </span>
+        </span>
         <input
           class="ol-input"
           type="search"
@@ -52,6 +77,7 @@ export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
       </div>
       <ul
         class="ol-pair-list"
+        ref={list}
         tabIndex={0}
         aria-label="Changes"
         data-testid="pair-changes"

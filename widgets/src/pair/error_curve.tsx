@@ -5,7 +5,7 @@ import { type ErrorColumns, fromWire, type WireNumber } from "../kernel/protocol
 import { count, valueLabel } from "../model/names.ts";
 import { Elided } from "../panels/parts/controls.tsx";
 import { useCell } from "../state.ts";
-import type { Pair } from "./pair.ts";
+import { firstBeyond, type Pair } from "./pair.ts";
 
 const HEIGHT = 120,
   COLUMNS = 900,
@@ -77,25 +77,26 @@ function Words({ pair, errors, at }: { pair: Pair; errors: ErrorColumns; at: num
   );
 }
 
-/** The nodes whose own error is large, else the first value that diverges. */
+/** The nodes whose own error is large, else the first value that differs by more than is allowed. */
 function Guilty({ pair, errors }: { pair: Pair; errors: ErrorColumns }) {
+  const tolerance = useCell(pair.tolerance);
   const store = pair.app(0)?.store;
-  const places = errors.guilty.length ? errors.guilty.slice(0, GUILTY) : errors.diverges >= 0 ? [errors.diverges] : [];
-  if (!store || !places.length) return <p class="ol-dim">All values agree within what roundings explain.</p>;
+  const first = firstBeyond(errors, tolerance),
+    byThemselves = tolerance === null && errors.guilty.length > 0;
+  const places = byThemselves ? errors.guilty.slice(0, GUILTY) : first >= 0 ? [first] : [];
+  if (!store || !places.length)
+    return <p class="ol-dim">All values agree within {tolerance ?? "what roundings explain"}.</p>;
   return (
-    <ul
-      class="ol-pair-guilty"
-      aria-label={errors.guilty.length ? "Nodes that are off by themselves" : "Where they diverge"}
-    >
+    <ul class="ol-pair-guilty" aria-label={byThemselves ? "Nodes that are off by themselves" : "Where they diverge"}>
       {places.map((place) => (
         <li key={place}>
           <button type="button" class="ol-link ol-mono" data-testid="pair-guilty" onClick={() => pair.showValue(place)}>
             <Elided text={valueLabel(store, errors.a[place]!)} middle />
           </button>
           <span class="ol-dim">
-            {errors.guilty.length
+            {byThemselves
               ? ` ${powers(errors.local[place] ?? 0)} by itself`
-              : ` diverges first, ${powers(errors.relative[place]!)}`}
+              : ` differs first, by ${powers(errors.relative[place]!)} of the peak`}
           </span>
         </li>
       ))}

@@ -11,7 +11,8 @@ import { PairPanel } from "./pair_panel.tsx";
 
 /** The height of the whole. */
 export interface PairSize {
-  height(): number;
+  /** Pixels; "fill": as high as the element around it. */
+  height(): number | "fill";
   onHeight(listener: () => void): () => void;
 }
 
@@ -23,7 +24,13 @@ export interface PairElement extends HTMLElement {
 const LEAST_HEIGHT = 360,
   DEFAULT_HEIGHT = 860;
 
-export function mountPair(host: HTMLElement, transports: Transport[], size: PairSize): () => void {
+/** `end` takes the pair's place back, where it stands in the place of a view. */
+export function mountPair(
+  host: HTMLElement,
+  transports: Transport[],
+  size: PairSize,
+  end: (() => void) | null = null,
+): () => void {
   const root = host.ownerDocument.createElement("div");
   root.className = "onnxlab ol-pair";
   root.dataset.testid = "onnxlab-pair";
@@ -31,14 +38,17 @@ export function mountPair(host: HTMLElement, transports: Transport[], size: Pair
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Two ONNX models");
   host.append(root);
-  const pair = new Pair();
+  const pair = new Pair(end);
   (root as PairElement).__onnxlabPair = pair;
   const setTheme = (theme: string) => {
     root.dataset.theme = theme;
   };
   const setHeight = () => {
-    root.style.height = `${Math.max(LEAST_HEIGHT, size.height() || DEFAULT_HEIGHT)}px`;
+    const height = size.height();
+    root.style.height = height === "fill" ? "100%" : `${Math.max(LEAST_HEIGHT, height || DEFAULT_HEIGHT)}px`;
   };
+  // Before the views see the key: they let none through.
+  root.addEventListener("keydown", (event) => walk(pair, event), { capture: true });
   setTheme(currentTheme(root.ownerDocument));
   setHeight();
   const offs = [watchTheme(root.ownerDocument, setTheme), size.onHeight(setHeight)];
@@ -49,6 +59,14 @@ export function mountPair(host: HTMLElement, transports: Transport[], size: Pair
     render(null, root);
     root.remove();
   };
+}
+
+/** Alt and up or down: the change before and the next one. */
+function walk(pair: Pair, event: KeyboardEvent): void {
+  if (!event.altKey || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
+  pair.step(event.key === "ArrowUp" ? -1 : 1);
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 function Whole({ pair, transports }: { pair: Pair; transports: Transport[] }) {

@@ -7,7 +7,7 @@
 import type { App } from "../app.ts";
 import type { Subject } from "../find/selection.ts";
 import { GROUP, idOf, keyOf, kindOf } from "../graph/groups/group_keys.ts";
-import { type ChangeInfo, fromWire, type PairInfo } from "../kernel/protocol.ts";
+import { type ChangeInfo, type ErrorColumns, fromWire, type PairInfo } from "../kernel/protocol.ts";
 import { asRequestError } from "../kernel/request_error.ts";
 import type { Heat } from "../look/node_heat.ts";
 import { Cell } from "../state.ts";
@@ -22,8 +22,6 @@ export type ColoredBy = "difference" | "error" | "local" | "operator";
 const SETTLES_MS = 400;
 /** Milliseconds after which a view that moved by itself follows the other one again. */
 const CATCHES_UP_MS = 200;
-/** Milliseconds until an inspector has taken its place. */
-const OPENS_MS = 120;
 
 export class Pair {
   readonly info = new Cell<PairInfo | null>(null);
@@ -35,12 +33,26 @@ export class Pair {
   readonly value = new Cell(0);
   /** Place of the chosen change in the list, -1: none. */
   readonly change = new Cell(-1);
+  /** The nodes of both models that stand side by side, 0: none. */
+  readonly nodes = new Cell<readonly [number, number]>([0, 0]);
+  /** Whether both models are run now. */
+  readonly running = new Cell(false);
+  /** The difference relative to the peak from which values count as different; null: what roundings explain. */
+  readonly tolerance = new Cell<number | null>(null);
+  /** Goes by so many changes of those that are listed. */
+  step: (by: number) => void = () => undefined;
+  /** Shows the one model again in whose place this stands; null where it stands by itself. */
+  readonly end: (() => void) | null;
   readonly #apps: [App | null, App | null] = [null, null];
   #partners = new Partners();
   #leader: Side = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #catching: ReturnType<typeof setTimeout> | undefined;
   #offs: (() => void)[] = [];
+
+  constructor(end: (() => void) | null = null) {
+    this.end = end;
+  }
 
   app(side: Side): App | null {
     return this.#apps[side];
@@ -53,6 +65,7 @@ export class Pair {
       app.store.on("reset", () => this.#later(0)),
       app.store.on("commit", () => this.#later(SETTLES_MS)),
       app.picked.subject.on((subject) => this.#selected(side, subject)),
+      app.client.on("connection", (connection) => connection === "gone" && this.end?.()),
       app.attached.on((picture) => picture?.on("looked", () => this.#looked(side))),
     );
   }
@@ -80,19 +93,49 @@ export class Pair {
     if (!first?.store.version || (second && !second.store.version)) return;
     this.busy.value = true;
     try {
-      const known = this.info.value,
-        info = await first.client.request("pair", { again });
-      this.#partners = new Partners(info, first.store, second?.store ?? null);
-      this.info.value = info;
-      this.failure.value = "";
-      if (!known) this.#begin(info);
-      this.paint();
+      this.#take(await first.client.request("pair", { again }));
     } catch (error) {
-      const refused = asRequestError(error);
-      if (refused.code !== "disconnected") this.failure.value = refused.sentence;
+      this.#refused(error);
     } finally {
       this.busy.value = false;
     }
+  }
+
+  /** Runs both models on the inputs that the first view asks for, and shows where their values begin to differ. */
+  async compareValues(local: boolean): Promise<void> {
+    const [first] = this.#apps;
+    if (!first || this.running.value) return;
+    this.running.value = true;
+    try {
+      const info = await first.client.request("compare_values", { local, ...first.numbers.asked });
+      this.#take(info);
+      this.#begin(info);
+      this.paint();
+      if (this.value.value) this.showValue(info.errors!.a.indexOf(this.value.value));
+    } catch (error) {
+      this.#refused(error);
+    } finally {
+      this.running.value = false;
+    }
+  }
+
+  stopComparing(): void {
+    void this.#apps[0]?.client.request("stop_comparing", {});
+  }
+
+  #take(info: PairInfo): void {
+    const known = this.info.value,
+      [first, second] = this.#apps;
+    this.#partners = new Partners(info, first!.store, second?.store ?? null);
+    this.info.value = info;
+    this.failure.value = "";
+    if (!known) this.#begin(info);
+    this.paint();
+  }
+
+  #refused(error: unknown): void {
+    const refused = asRequestError(error);
+    if (refused.code !== "disconnected") this.failure.value = refused.sentence;
   }
 
   /** Shows the first look: the largest difference, the same on both sides. */
@@ -147,7 +190,20 @@ export class Pair {
     } else if (subject.kind === "group") {
       const key = partners.key(side, keyOf(GROUP, subject.group));
       if (key && kindOf(key) === GROUP) other.picked.resume({ kind: "group", group: idOf(key) });
-    } else other.picked.selectFromKernel(subject.kind === "nodes" ? partners.nodes(side, subject.nodes) : []);
+    } else {
+      const nodes = subject.kind === "nodes" ? subject.nodes : [],
+        theirs = partners.nodes(side, nodes);
+      other.picked.selectFromKernel(theirs);
+      if (nodes.length === 1) this.#look(side, nodes[0]!, theirs[0] ?? 0);
+    }
+  }
+
+  /** Puts a node that was chosen in a picture beside its partner, and finds its change in the list. */
+  #look(side: Side, node: number, partner: number): void {
+    this.nodes.value = side ? [partner, node] : [node, partner];
+    const { changes } = this.info.value!;
+    if (!nodesOf(changes[this.change.value], side).includes(node))
+      this.change.value = changes.findIndex((change) => nodesOf(change, side).includes(node));
   }
 
   #errorOf(value: number): number {
@@ -156,7 +212,7 @@ export class Pair {
 
   // ---------------------------------------------------------------------------------------------------------- showing
 
-  /** Shows both sides of a change, in the pictures and in the inspectors. */
+  /** Shows both sides of a change, in the pictures and side by side. */
   showChange(place: number): void {
     const change = this.info.value?.changes[place];
     if (!change) return;
@@ -164,20 +220,13 @@ export class Pair {
     this.#leader = change.b_nodes.length || change.b_value || !change.a_nodes.length ? 1 : 0;
     if (!this.#apps[this.#leader]) this.#leader = 0;
     const sides: Side[] = this.#leader ? [0, 1] : [1, 0]; // the leader comes last: its look decides
-    this.#withInspectors(() => sides.forEach((side) => this.#showSide(side, change)));
-  }
-
-  /** Opens both inspectors; what is brought into view then has to be so beside them. */
-  #withInspectors(show: () => void): void {
-    const closed = this.#apps.filter((app) => app && !app.inspectorOpen.value);
-    for (const app of closed) app!.inspectorOpen.value = true;
-    if (closed.length) setTimeout(show, OPENS_MS);
-    else show();
+    for (const side of sides) this.#showSide(side, change);
+    this.nodes.value = [change.a_nodes[0] ?? 0, change.b_nodes[0] ?? 0];
   }
 
   #showSide(side: Side, change: ChangeInfo): void {
     const app = this.#apps[side],
-      nodes = side ? change.b_nodes : change.a_nodes,
+      nodes = nodesOf(change, side),
       value = side ? change.b_value : change.a_value;
     if (!app) return;
     if (value && app.store.values.has(value)) app.picked.revealValue(value);
@@ -218,6 +267,16 @@ export class Pair {
       app.picture?.mark({ heat: app.runs.overlay.value });
     }
   }
+}
+
+function nodesOf(change: ChangeInfo | undefined, side: Side): number[] {
+  return (side ? change?.b_nodes : change?.a_nodes) ?? [];
+}
+
+/** Place of the first value that differs by more than is allowed, -1: none. */
+export function firstBeyond(errors: ErrorColumns, tolerance: number | null): number {
+  if (tolerance === null) return errors.diverges;
+  return errors.relative.findIndex((number) => !(fromWire(number) <= tolerance));
 }
 
 /** The measure that colors the boxes of a side. */

@@ -5,6 +5,7 @@
 
 import { KINDS } from "../graph/canvas/theme.ts";
 import type { PairInfo } from "../kernel/protocol.ts";
+import { ToolButton } from "../panels/parts/controls.tsx";
 import { useCell } from "../state.ts";
 import type { ColoredBy, Pair } from "./pair.ts";
 
@@ -29,6 +30,9 @@ export function PairBar({ pair }: { pair: Pair }) {
   ];
   return (
     <header class="ol-pair-bar">
+      {pair.end && (
+        <ToolButton icon="left" label="Back" title="Show the one model again" testid="pair-end" onClick={pair.end} />
+      )}
       <span class="ol-stretch ol-elided" role="status" title={failure || info?.headline} data-testid="pair-headline">
         {failure ? <span class="ol-bad">{failure}</span> : (info?.headline ?? "Comparing…")}
       </span>

@@ -18,8 +18,6 @@ const opens = (drawer: NonNullable<App["drawer"]["value"]>, title: string): Comm
 
 const canRun = (app: App): boolean => app.client.can.run !== false && app.client.editable;
 
-const COMPARE = 'onnxlab.compare(model, onnxlab.load("other.onnx"))';
-
 const COLORED = {
   time: "time",
   memory: "memory",
@@ -50,10 +48,11 @@ export const LOOKS: readonly Command[] = [
   }),
   look(
     "look_compare",
-    "Compare with another model: copy the line of Python",
-    (app) =>
-      void app.notices.copyText(COMPARE, `Copied. In a cell it shows both models and where they differ: ${COMPARE}`),
-    { fits: canRun },
+    "Compare with another model, file or earlier state…",
+    (app) => {
+      app.comparing.value = true;
+    },
+    { fits: (app) => app.client.can.compare === true && app.client.editable },
   ),
   ...Object.entries(COLORED).map(([by, words]) =>
     look(`look_color_${by}`, `Color boxes by ${words}`, (app) => void app.runs.colorBy(by), { fits: canRun }),

@@ -2,7 +2,8 @@
 /** Requests of a page with two models side by side, and their answers. */
 
 import type { TensorPart } from "./records.ts";
-import type { MethodTraits, WireNumber } from "./words.ts";
+import type { GivenInput, Stopped } from "./runs.ts";
+import type { MethodTraits, Nothing, WireNumber } from "./words.ts";
 
 export type ChangeKind = "added" | "removed" | "changed" | "renamed" | "moved";
 
@@ -85,6 +86,34 @@ export interface PairInfo {
   stale: boolean;
 }
 
+/** A model that the view can be compared with. */
+export interface Counterpart {
+  id: string;
+  kind: "state" | "model" | "file";
+  title: string;
+  about: string;
+}
+
+/** The models that the view can be compared with. */
+export interface CounterpartList {
+  counterparts: Counterpart[];
+}
+
+/** A part of two nodes: what it is in each, "" where one lacks it. */
+export interface PairedRow {
+  part: string;
+  a: string;
+  b: string;
+  differs: boolean;
+  /** How far the stored numbers are apart. */
+  weights: string;
+}
+
+/** Two nodes side by side. */
+export interface PairedNodes {
+  rows: PairedRow[];
+}
+
 /** Parameters and answer of each method. */
 export interface Pairs {
   /** The differences now; `again`: values are compared anew. */
@@ -94,9 +123,26 @@ export interface Pairs {
     { value: number; of: string; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null },
     TensorPart,
   ];
+  /** A node of each model, part by part. */
+  paired_nodes: [{ a?: number | null; b?: number | null }, PairedNodes];
+  /** Runs both models on inputs of the first; `local`: each node on those of its partner too. */
+  compare_values: [
+    { local: boolean; seed?: number | null; inputs?: Record<string, GivenInput> | null; sizes?: Record<string, number> | null; deadline?: number | null },
+    PairInfo,
+  ];
+  /** Ends the runs of `compare_values`. */
+  stop_comparing: [Record<string, never>, Stopped];
+  counterparts: [Record<string, never>, CounterpartList];
+  /** Shows the view's model and another side by side, in the place of the view. */
+  compare: [{ counterpart?: string | null; file?: string | null }, Nothing];
 }
 
 export const PAIRS: Record<keyof Pairs, MethodTraits> = {
   pair: { repeatable: true, long: true, recorded: "" },
   paired_tensor: { repeatable: true, long: true },
+  paired_nodes: { repeatable: true, long: true },
+  compare_values: { long: true },
+  stop_comparing: {},
+  counterparts: { repeatable: true, long: true },
+  compare: { long: true },
 };

@@ -13,7 +13,7 @@ import { useCell } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 import { FieldRow, focusPicture, onEscape } from "./form.tsx";
 
-type Way = "open" | "insert" | "weights";
+type Way = "open" | "compare" | "insert" | "weights";
 
 export function FilePanel({ app }: { app: App }) {
   const inHand = useCell(app.files.inHand);
@@ -99,8 +99,8 @@ interface WaysProps {
 function Ways({ app, inHand, offer, close }: WaysProps) {
   const { file, id, wire } = inHand;
   const { weights } = offer;
-  const ways = waysOf(offer);
-  const [way, setWay] = useState<Way>(() => preferred(offer, wire));
+  const ways = waysOf(app, offer);
+  const [way, setWay] = useState<Way>(() => preferred(ways, wire));
   const fields = formFields("insert_model", { outputs: !wire }, ["file"]);
   const [entries, setEntries] = useState<Record<string, Entry>>(() =>
     Object.fromEntries(fields.map((field) => [field.name, initialEntry(field)])),
@@ -111,6 +111,7 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
     setBusy(true);
     try {
       if (way === "open") await app.files.open(id);
+      else if (way === "compare") await app.client.request("compare", { file: id });
       else if (way === "weights") await app.files.applyWeights(id, weights?.replaced ?? 0);
       else {
         const connect = wire ? [wire] : [];
@@ -165,6 +166,7 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
             "Open it in this view",
             <p class="ol-hint">{app.store.title} stays in Python as it is; “Back” shows it again.</p>,
           )}
+          {ways.includes("compare") && row("compare", `Compare ${app.store.title} with it, side by side`)}
           {offer.nodes > 0 &&
             row(
               "insert",
@@ -206,7 +208,7 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
         </button>
         {ways.length > 0 && (
           <button type="submit" class="ol-button ol-text-button ol-primary" disabled={busy} data-testid="file-submit">
-            {busy ? "Working…" : { open: "Open", insert: "Insert", weights: "Apply" }[way]}
+            {busy ? "Working…" : { open: "Open", compare: "Compare", insert: "Insert", weights: "Apply" }[way]}
           </button>
         )}
       </div>
@@ -214,16 +216,16 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
   );
 }
 
-function waysOf({ refused, nodes, weights }: FileOffer): Way[] {
+function waysOf(app: App, { refused, nodes, weights }: FileOffer): Way[] {
   const ways: Way[] = refused ? [] : ["open"];
+  if (!refused && app.client.can.compare) ways.push("compare");
   if (!refused && nodes) ways.push("insert");
   if (weights?.replaced && !weights.misfits.length) ways.push("weights");
   return ways;
 }
 
 /** The use that is chosen at first: on a line insertion, for weights that fit their application. */
-function preferred(offer: FileOffer, wire: number): Way {
-  const ways = waysOf(offer);
+function preferred(ways: readonly Way[], wire: number): Way {
   if (ways.includes("weights")) return "weights";
   return wire && ways.includes("insert") ? "insert" : "open";
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
+import { CounterpartPanel } from "../../pair/counterpart_panel.tsx";
 import { useCell } from "../../state.ts";
 import type { PointerTarget } from "../../view_contract.ts";
 import { CommandList } from "../edit/command_list.tsx";
@@ -60,6 +61,7 @@ export function Root({ app, onStage }: Props) {
           <CutPanel app={app} />
           <FormPanel app={app} />
           <FilePanel app={app} />
+          <CounterpartPanel app={app} />
           <SavePanel app={app} />
           <WireHint app={app} />
         </div>

@@ -186,6 +186,17 @@ function RunButtons({ app }: { app: App }) {
       >
         {Object.keys(app.numbers.asked).length > 0 && <span class="ol-dirty" aria-label="inputs are chosen" />}
       </ToolButton>
+      {app.client.can.compare && (
+        <ToolButton
+          icon="compare"
+          testid="toolbar-compare"
+          title="Compare with another model…"
+          disabled={!able}
+          onClick={() => {
+            app.comparing.value = true;
+          }}
+        />
+      )}
       <ToolButton
         icon="timer"
         testid="toolbar-profile"
