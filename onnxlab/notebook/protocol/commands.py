@@ -89,8 +89,11 @@ COMMANDS: Mapping[str, Method] = {
         "A piece of a file, base64; an edit that takes a file names it by its id.",
     ),
     "open": Method(
-        {"file": optional(str, "the id of a file, or null for the model that the view showed before")}, Opened,
-        "Shows a file that was sent in the place of the model.", long=True,
+        {
+            "file": optional(str, "the id of a file, or null for the model that the view showed before"),
+            "nodes": optional(list[int], "a list of node ids, to show them as a model of their own"),
+        },
+        Opened, "Shows a file that was sent, or a part of the model, in the place of the model.", long=True,
     ),
     "apply_weights": Method(
         {"file": TEXT, "version": VERSION}, Edited,

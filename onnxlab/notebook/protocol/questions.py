@@ -179,12 +179,21 @@ class WeightPreview(TypedDict):
     more: tuple[int, int, int]
 
 
+class OfferedValue(TypedDict):
+    """An input or output of a model that may be inserted, and its type."""
+
+    name: str
+    label: str
+
+
 class FileOffer(TypedDict):
     """The kind of a file that was sent, and the ways to use it."""
 
     title: Annotated[str, 'Title of its format, "" where that is not known.']
     nodes: int
     initializers: int
+    inputs: list[OfferedValue]
+    outputs: list[OfferedValue]
     refused: Annotated[str, 'The reason why it does not open as a model, "" where it does.']
     note: Annotated[str, "The missing parts of it."]
     arrays: Annotated[int, "Arrays that an input or an initializer may take one of."]
@@ -241,6 +250,8 @@ class CutPreview(TypedDict):
     """The effect of a cut: ids of nodes, names of values; `siblings` are ids of corresponding values."""
 
     nodes: list[int]
+    kept: Annotated[int, "Nodes of a part that is cut out."]
+    stored: Annotated[int, "Initializers of a part that is cut out."]
     outputs: list[str]
     inputs: list[str]
     lost_outputs: list[str]
@@ -345,8 +356,8 @@ QUESTIONS: Mapping[str, Method] = {
     "attribute_names": Method({}, AttributeNames, repeatable=True, recorded=""),
     "attribute_column": Method({"name": TEXT}, AttributeColumn, repeatable=True, recorded="name"),
     "cut_preview": Method(
-        {"outputs": IDS, "inputs": IDS, "siblings": FLAG, "behind": FLAG}, CutPreview,
-        "The effect of ending the model at values, or starting it at others.", repeatable=True,
+        {"outputs": IDS, "inputs": IDS, "part": IDS, "siblings": FLAG, "behind": FLAG}, CutPreview,
+        "The effect of ending the model at values, of starting it at others, or of cutting nodes out.", repeatable=True,
     ),
     "copies": Method(
         {"nodes": IDS}, Copies, "The corresponding nodes in every copy of the block.", repeatable=True

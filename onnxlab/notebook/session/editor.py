@@ -13,9 +13,8 @@ from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.edit.statements import value_handle
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-from onnxlab.graph.query import cones
 from onnxlab.graph.query.hierarchy import Hierarchy
-from onnxlab.notebook.edits import edit_requests
+from onnxlab.notebook.edits import cut_preview, edit_requests
 from onnxlab.notebook.panels import rewrites
 from onnxlab.notebook.protocol import messages
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, graph_version, wire_version
@@ -198,12 +197,7 @@ class Editor:
             stem = Path(self._model.name or "model").stem
             if not nodes:
                 return _handed_out(self._model, f"{stem}.onnx", "model")
-            sides = cones.boundary(self._graph, self._some(nodes, "extract"))
-            values = self._graph.values
-            outputs = [Value(self._graph, ident) for ident in (*sides.outputs, *sides.unused) if ident in values]
-            inputs = [Value(self._graph, ident) for ident in sides.inputs]
-            if not outputs:
-                raise EditError("nothing that the selected nodes make is read elsewhere; select nodes with an output")
+            outputs, inputs = cut_preview.borders(self._graph, self._some(nodes, "extract"))
             part = self._model.extract(outputs, inputs)
             lines = [
                 ", ".join(value_handle(self._graph.names, self._value(value.id)) for value in side)
@@ -212,6 +206,11 @@ class Editor:
         return _handed_out(
             part, f"{self._model.name or 'model'}_part.onnx", f"model.extract([{lines[0]}], [{lines[1]}])"
         )
+
+    def part(self, nodes: list[int]) -> "Model":
+        """Nodes as a model of their own."""
+        with self._graph.lock:
+            return self._model.extract(*cut_preview.borders(self._graph, self._some(nodes, "open")))
 
     # -- shared ---------------------------------------------------------------------------------------------------
 

@@ -10,13 +10,18 @@ from onnxlab.formats import registry
 from onnxlab.formats.base.format import Content, Format
 from onnxlab.formats.pt2.converting import missing_torch
 from onnxlab.graph.protos.external_data import is_external
+from onnxlab.notebook.edits.edit_requests import wired_values
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError
 from onnxlab.notebook.protocol.uploads import Upload
 from onnxlab.printable import printable
 
 if TYPE_CHECKING:
+    from onnxlab.graph.handles.handles import Value
     from onnxlab.model import Model
     from onnxlab.model.weights import WeightReport
+
+WIRED = 200
+"""Inputs and outputs of a model that are sent."""
 
 SHOWN = 8
 """Names of each kind in the preview of weights."""
@@ -33,16 +38,25 @@ def offer(model: "Model", upload: Upload) -> JSON:
     except LoadError as error:
         refused = _reason(upload, error)
     weights, misfit = _weights(model, upload, form)
+    inputs, outputs = wired_values(opened) if opened else ([], [])
     return {
         "title": form.title if form is not None else "",
         "nodes": len(opened.proto.graph.node) if opened else 0,
         "initializers": len(opened.proto.graph.initializer) if opened else 0,
+        "inputs": [_wired(opened, value) for value in inputs[:WIRED]],
+        "outputs": [_wired(opened, value) for value in outputs[:WIRED]],
         "refused": refused,
         "note": misfit or _note(form, opened),
         "arrays": _arrays(upload, form, opened),
         "weights": weights,
         "torch": _converting(upload, form, refused),
     }
+
+
+def _wired(opened: "Model | None", value: "Value") -> JSON:
+    """An input or output that can be wired, as the page shows it."""
+    label = str(opened.fact(value)) if opened else ""
+    return {"name": printable(value.name), "label": printable(label)}
 
 
 def _reason(upload: Upload, error: LoadError) -> str:

@@ -144,7 +144,10 @@ class Session:
         self._attach(model)
         self._outbox.event("opened", {"title": self._title, "former": self._former_title})
 
-    def _open(self, file: str | None) -> JSON:
+    def _open(self, file: str | None, nodes: list[int] | None) -> JSON:
+        if nodes:
+            self._on_open(self.editor.part(nodes), f"part of {self._title}")
+            return {"title": self._title, "former": self._former_title}
         upload = None if file is None else self._uploads.get(file)
         model = self.former if upload is None else file_offers.opened(upload)
         if model is None:

@@ -55,7 +55,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     edits: true,
     act: (app, nodes) => void app.edits.remove(nodes, false),
   },
-  { id: "extract", label: "Extract", title: "Download them as a model", edits: false, act: command("extract") },
+  { id: "extract", label: "Extract", title: "Cut them out as a model", edits: false, act: command("extract") },
   {
     id: "color",
     label: "Color",

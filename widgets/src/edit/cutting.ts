@@ -6,11 +6,12 @@ import { asRequestError } from "../kernel/request_error.ts";
 import { plural } from "../model/names.ts";
 import { Cell } from "../state.ts";
 
-/** End the model at values, start it at them, or delete all that depends on one. */
-export type CutWay = "end" | "start" | "behind";
+/** End the model at values, start it at them, delete all that depends on one; or make a model of nodes. */
+export type CutWay = "end" | "start" | "behind" | "out";
 
 export interface AskedCut {
   way: CutWay;
+  /** Values; of a part that is cut out its nodes. */
   values: number[];
   /** Whether what crosses the same border is taken too. */
   siblings: boolean;
@@ -36,11 +37,12 @@ export class Cutting {
       cut: AskedCut = { way, values, siblings, preview: null, refused: "" };
     this.asked.value = cut;
     this.#app.picked.select([]);
-    const [outputs, inputs] = way === "start" ? [[], values] : [values, []];
+    const asked = (...ways: CutWay[]) => (ways.includes(way) ? values : []);
     try {
       const preview = await this.#app.client.request("cut_preview", {
-        outputs,
-        inputs,
+        outputs: asked("end", "behind"),
+        inputs: asked("start"),
+        part: asked("out"),
         siblings,
         behind: way === "behind",
       });
@@ -66,6 +68,13 @@ export class Cutting {
             siblings,
           });
     if (done) this.#app.notices.done(this.#app, `${plural(preview.nodes.length, "node")} went`);
+  }
+
+  /** Hands the part that is shown out as a file, or shows it in the place of the model, which stays as it is. */
+  take(how: "download" | "openPart"): void {
+    const cut = this.asked.value;
+    this.giveUp();
+    if (cut) void this.#app.files[how](cut.values);
   }
 
   giveUp(): void {

@@ -7,7 +7,7 @@ import { Cell } from "../state.ts";
 import type { Target } from "./commands/command.ts";
 import type { NewElements } from "./edits.ts";
 import type { Field } from "./fields.ts";
-import { formFields, parametersOf } from "./forms.ts";
+import { formFields } from "./forms.ts";
 
 /** An open dialog: what it asks for, and what is done with the answers; a refusal is shown in it. */
 export interface Form {
@@ -63,33 +63,6 @@ export class Dialogs {
   group(nodes: number[], name = ""): void {
     void this.open(name ? "Rename the group" : "Make a group", formFields("group_nodes", { name }), (answers) =>
       this.#app.edits.make("group_nodes", "nodes", nodes, { name: String(answers.name) }),
-    );
-  }
-
-  /**
-   * Asks for a model to put into this one: its inputs read `connect` in turn, its outputs are read instead of `feed`.
-   */
-  async insertModel({
-    connect = [],
-    feed = [],
-    file = null,
-  }: {
-    connect?: number[];
-    feed?: number[];
-    file?: File | null;
-  } = {}): Promise<void> {
-    const called = (values: number[]): string => values.map((value) => valueLabel(this.#app.store, value)).join(", ");
-    const where =
-      connect.length && feed.length
-        ? `a model onto ${called(connect)}`
-        : connect.length
-          ? `a model that reads ${called(connect)}`
-          : "";
-    await this.open(
-      `Insert ${where || (feed.length ? `a model in front of ${called(feed)}` : "another model")}`,
-      formFields("insert_model", { file, outputs: !connect.length && !feed.length }),
-      (answers) =>
-        this.#app.edits.make("insert_model", "model", [], { ...parametersOf("insert_model", answers), connect, feed }),
     );
   }
 

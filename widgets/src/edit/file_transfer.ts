@@ -17,9 +17,18 @@ export interface FileInHand {
   /** The share of the file that has arrived, 0 to 1. */
   sent: number;
   offer: FileOffer | null;
-  /** The value on whose line the file was dropped, 0: none. */
-  wire: number;
+  /** Values that its first input reads, and instead of which its first output is read, where it is inserted; 0: none. */
+  wires: Wires;
+  /** Whether it was asked for to be inserted. */
+  insert: boolean;
 }
+
+export interface Wires {
+  connect: number;
+  feed: number;
+}
+
+const NOWHERE: Wires = { connect: 0, feed: 0 };
 
 export class FileTransfer {
   readonly inHand = new Cell<FileInHand | null>(null);
@@ -30,9 +39,10 @@ export class FileTransfer {
     this.#app = app;
   }
 
-  /** Opens the panel that asks for a file. */
-  choose(): void {
-    if (this.#app.client.editable) this.inHand.value = { file: null, id: "", sent: 0, offer: null, wire: 0 };
+  /** Opens the panel that asks for a file; with `wires` to insert it there. */
+  choose(wires: Wires | null = null): void {
+    if (!this.#app.client.editable) return;
+    this.inHand.value = { file: null, id: "", sent: 0, offer: null, wires: wires ?? NOWHERE, insert: wires !== null };
   }
 
   /**
@@ -42,7 +52,8 @@ export class FileTransfer {
   async drop(file: File, { value, node }: { value: number; node: number }): Promise<void> {
     const { store } = this.#app,
       record = store.values.get(value),
-      offer = await this.take(file, value && store.uses(value).length ? value : 0);
+      onto = value && store.uses(value).length ? value : 0,
+      offer = await this.take(file, { connect: onto, feed: onto }, onto > 0);
     if (!offer?.arrays) return;
     const stored = [value, ...(store.nodes.get(node)?.inputs ?? [])].filter(
       (id) => (store.values.get(id)?.flags ?? 0) & INITIALIZER,
@@ -55,14 +66,14 @@ export class FileTransfer {
   }
 
   /** Sends a file and asks the kernel what it is; null where it cannot be sent, or was put away meanwhile. */
-  async take(file: File, wire = 0): Promise<FileOffer | null> {
+  async take(file: File, wires = NOWHERE, insert = false): Promise<FileOffer | null> {
     const show = (change: Partial<FileInHand>) => {
       const { value } = this.inHand;
       if (value?.file !== file) return false;
       this.inHand.value = { ...value, ...change };
       return true;
     };
-    this.inHand.value = { file, id: "", sent: 0, offer: null, wire };
+    this.inHand.value = { file, id: "", sent: 0, offer: null, wires, insert };
     try {
       const id = await this.upload(file, (sent) => show({ sent }));
       const offer = await this.#app.client.request("file", { file: id });
@@ -77,6 +88,11 @@ export class FileTransfer {
   /** Shows a file in the place of the model. */
   async open(file: string): Promise<void> {
     await this.#app.client.request("open", { file });
+  }
+
+  /** Shows nodes as a model of their own in the place of the model. */
+  async openPart(nodes: number[]): Promise<void> {
+    await this.#app.client.request("open", { nodes }).catch((error) => this.#app.notices.fail(error));
   }
 
   /** Shows the model again that was shown before. */

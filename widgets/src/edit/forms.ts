@@ -57,15 +57,9 @@ function fieldsOf(name: string, { kind, label, hint }: EditField, initial: Initi
       return [{ kind, ...field, initial: text }];
     case "attribute":
       return [{ kind: "numbers", ...field, initial: text }];
-    case "model_file":
-      return [{ kind: "file", ...field, accept: ".onnx,.onnxtxt,.json,.textproto", initial: fileOf(initial[name]) }];
     default:
       return [{ kind: "text", ...field, initial: text, required: kind === "name" }];
   }
-}
-
-function fileOf(initial: Initial[string] | undefined): File | null {
-  return typeof File !== "undefined" && initial instanceof File ? initial : null;
 }
 
 /** The answers of a form as parameters: the fields of an array as one of them. */

@@ -5,6 +5,8 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Transport } from "../kernel/transport.ts";
 import { currentTheme, watchTheme } from "../look/page_theme.ts";
 import { mount, type Shared } from "../mount.tsx";
+import { Elided } from "../panels/parts/controls.tsx";
+import { useCell } from "../state.ts";
 import { Pair, type Side } from "./pair.ts";
 import { PairBar } from "./pair_bar.tsx";
 import { PairPanel } from "./pair_panel.tsx";
@@ -86,6 +88,7 @@ function Whole({ pair, transports }: { pair: Pair; transports: Transport[] }) {
 /** One view; any gesture or key in it makes it lead. */
 function Pane({ pair, side, transport }: { pair: Pair; side: Side; transport: Transport }) {
   const pane = useRef<HTMLDivElement>(null);
+  const name = useCell(pair.info)?.names[side] ?? "";
   useEffect(() => {
     const { current } = pane;
     if (!current) return;
@@ -97,12 +100,12 @@ function Pane({ pair, side, transport }: { pair: Pair; side: Side; transport: Tr
     });
   }, []);
   return (
-    <section
-      class="ol-pair-side"
-      aria-label={side ? "second model" : "first model"}
-      ref={pane}
-      data-testid={`pair-side-${side}`}
-    />
+    <section class="ol-pair-side" aria-label={side ? "second model" : "first model"} data-testid={`pair-side-${side}`}>
+      <p class="ol-pair-name">
+        <b>{side ? "B" : "A"}</b> <Elided text={name} middle />
+      </p>
+      <div class="ol-pair-view" ref={pane} />
+    </section>
   );
 }
 
@@ -118,7 +121,7 @@ function sharedOf(pane: HTMLElement, pair: Pair, side: Side): Shared {
       observer.observe(pane);
       return () => observer.disconnect();
     },
-    title: () => `${side ? "B" : "A"} · ${pair.info.value?.names[side] ?? ""}`,
+    title: () => pair.info.value?.names[side] ?? "",
     onTitle: (listener) => pair.info.on(() => listener()),
     selection: () => selection,
     setSelection: (nodes) => {

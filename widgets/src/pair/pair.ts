@@ -12,7 +12,7 @@ import { asRequestError } from "../kernel/request_error.ts";
 import type { Heat } from "../look/node_heat.ts";
 import { Cell } from "../state.ts";
 import type { Look } from "../view_contract.ts";
-import { Partners } from "./partners.ts";
+import { groupsAround, Partners } from "./partners.ts";
 
 export type Side = 0 | 1;
 /** The measure that colors both graphs. */
@@ -172,11 +172,19 @@ export class Pair {
       const partner = this.#partners.key(side, key);
       if (partner || !key) open.add(partner); // key 0 is the scope itself
     }
+    for (const key of this.#groupsOfChosen(side, look)) open.add(key);
     const anchors = look.anchors.flatMap(({ key, x, y }) => {
       const partner = this.#partners.key(side, key);
       return partner ? [{ key: partner, x, y }] : [];
     });
     return { ...look, scope, open, anchors };
+  }
+
+  /** Groups around what is selected on the other side, where it shows on this one: groups need not have partners. */
+  #groupsOfChosen(side: Side, look: Look): number[] {
+    const keys = (app: App | null) =>
+      app?.picked.nodes.flatMap((node) => groupsAround(app.store, node).map((group) => keyOf(GROUP, group))) ?? [];
+    return keys(this.#apps[side]).every((key) => look.open.has(key)) ? keys(this.#apps[side ? 0 : 1]) : [];
   }
 
   #selected(side: Side, subject: Subject): void {

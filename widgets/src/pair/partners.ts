@@ -92,7 +92,8 @@ function groupsOf(nodes: PairedColumns, a: Store, b: Store): Both {
   return [plain(best[0]), plain(best[1])];
 }
 
-function groupsAround(store: Store, node: number): number[] {
+/** The groups around a node, innermost first. */
+export function groupsAround(store: Store, node: number): number[] {
   const groups: number[] = [];
   for (let id = store.nodes.get(node)?.group ?? 0; id && groups.length < 64; id = store.groups.get(id)?.parent ?? 0)
     groups.push(id);

@@ -40,7 +40,7 @@ export const MODEL: Command[] = [
     on: "model",
     title: "Insert another model…",
     menu: true,
-    act: (app) => void app.dialogs.insertModel(),
+    act: (app) => app.files.choose({ connect: 0, feed: 0 }),
   },
   asking(
     "model",

@@ -183,9 +183,9 @@ export const NODES: Command[] = [
   {
     id: "extract",
     on: "nodes",
-    title: "Download as a model",
+    title: "Cut out as a model…",
     menu: true,
-    act: (app, target) => void app.files.download(target.nodes),
+    act: (app, target) => void app.cutting.ask("out", target.nodes),
   },
   {
     id: "remove_bypass",

@@ -79,8 +79,8 @@ export interface Commands {
   history: [Record<string, never>, Steps];
   /** A piece of a file, base64; an edit that takes a file names it by its id. */
   upload: [{ file: string; name: string; offset: number; data: string }, Uploaded];
-  /** Shows a file that was sent in the place of the model. */
-  open: [{ file?: string | null }, Opened];
+  /** Shows a file that was sent, or a part of the model, in the place of the model. */
+  open: [{ file?: string | null; nodes?: number[] | null }, Opened];
   /** Replaces initializers by the tensors of a file that have their names. */
   apply_weights: [{ file: string; version?: number | null }, Edited];
   /** Nodes as a model of their own, or for none the whole model; its bytes come as a buffer. */

@@ -156,12 +156,20 @@ export interface WeightPreview {
   more: [number, number, number];
 }
 
+/** An input or output of a model that may be inserted, and its type. */
+export interface OfferedValue {
+  name: string;
+  label: string;
+}
+
 /** The kind of a file that was sent, and the ways to use it. */
 export interface FileOffer {
   /** Title of its format, "" where that is not known. */
   title: string;
   nodes: number;
   initializers: number;
+  inputs: OfferedValue[];
+  outputs: OfferedValue[];
   /** The reason why it does not open as a model, "" where it does. */
   refused: string;
   /** The missing parts of it. */
@@ -218,6 +226,10 @@ export interface AttributeColumn {
 /** The effect of a cut: ids of nodes, names of values; `siblings` are ids of corresponding values. */
 export interface CutPreview {
   nodes: number[];
+  /** Nodes of a part that is cut out. */
+  kept: number;
+  /** Initializers of a part that is cut out. */
+  stored: number;
   outputs: string[];
   inputs: string[];
   lost_outputs: string[];
@@ -323,8 +335,11 @@ export interface Questions {
   targets: [{ value: number; nodes: number[] }, Targets];
   attribute_names: [Record<string, never>, AttributeNames];
   attribute_column: [{ name: string }, AttributeColumn];
-  /** The effect of ending the model at values, or starting it at others. */
-  cut_preview: [{ outputs: number[]; inputs: number[]; siblings: boolean; behind: boolean }, CutPreview];
+  /** The effect of ending the model at values, of starting it at others, or of cutting nodes out. */
+  cut_preview: [
+    { outputs: number[]; inputs: number[]; part: number[]; siblings: boolean; behind: boolean },
+    CutPreview,
+  ];
   /** The corresponding nodes in every copy of the block. */
   copies: [{ nodes: number[] }, Copies];
   trees: [{ node: number; tree?: number | null }, TreesInfo];

@@ -12,6 +12,7 @@ const TITLES: Record<CutWay, string> = {
   end: "End the model at",
   start: "Start the model at",
   behind: "Delete all behind",
+  out: "Cut out",
 };
 
 export function CutPanel({ app }: { app: App }) {
@@ -31,7 +32,9 @@ function OpenCut({ app, cut }: { app: App; cut: AskedCut }) {
   useLayoutEffect(() => {
     (panel.current?.querySelector<HTMLElement>(".ol-primary") ?? panel.current)?.focus({ preventScroll: true });
   }, [known]);
-  const title = `${TITLES[way]} ${values.map((value) => valueLabel(app.store, value)).join(", ")}`;
+  const subject =
+    way === "out" ? plural(values.length, "node") : values.map((value) => valueLabel(app.store, value)).join(", ");
+  const title = `${TITLES[way]} ${subject}${way === "out" ? " as a model" : ""}`;
   return (
     <div
       class={`ol-popup ol-cut ol-cut-${way}`}
@@ -60,6 +63,17 @@ function OpenCut({ app, cut }: { app: App; cut: AskedCut }) {
           Cancel
         </button>
         {refused && way === "behind" && <Remedy app={app} way="end" cut={cut} label="End the model here instead" />}
+        {preview && way === "out" && (
+          <button
+            type="button"
+            class="ol-button ol-text-button"
+            data-testid="cut-open"
+            title="The model stays as it is; “Back” shows it again"
+            onClick={() => app.cutting.take("openPart")}
+          >
+            Open in this view
+          </button>
+        )}
         {preview && (
           <button
             type="button"
@@ -67,10 +81,11 @@ function OpenCut({ app, cut }: { app: App; cut: AskedCut }) {
             data-testid="cut-make"
             onClick={() => {
               focusPicture(panel.current);
-              void app.cutting.make();
+              if (way === "out") app.cutting.take("download");
+              else void app.cutting.make();
             }}
           >
-            {confirmation(preview)}
+            {way === "out" ? "Download" : confirmation(preview)}
           </button>
         )}
       </div>
@@ -102,17 +117,21 @@ function listed(names: string[]): string {
 }
 
 function What({ app, cut, preview }: { app: App; cut: AskedCut; preview: CutPreview }) {
-  const { nodes, outputs, inputs, lost_outputs, lost_inputs, siblings } = preview;
+  const { nodes, kept, stored, outputs, inputs, lost_outputs, lost_inputs, siblings } = preview;
   const rows: [string, string[]][] = [
     ["outputs that go", lost_outputs],
-    ["new outputs", outputs],
-    ["new inputs", inputs],
+    [cut.way === "out" ? "its outputs" : "new outputs", outputs],
+    [cut.way === "out" ? "its inputs" : "new inputs", inputs],
     ["inputs that go", lost_inputs],
   ];
   const border = siblings.map((value) => valueLabel(app.store, value));
   return (
     <>
-      <p data-testid="cut-count">{plural(nodes.length, "node")} go: they are faint in the picture.</p>
+      <p data-testid="cut-count">
+        {cut.way === "out"
+          ? `${plural(kept, "node")} and ${plural(stored, "initializer")} make the new model; all else stays out and is faint in the picture. This model does not change.`
+          : `${plural(nodes.length, "node")} go: they are faint in the picture.`}
+      </p>
       <dl class="ol-pairs">
         {rows.map(
           ([words, names]) =>
@@ -124,7 +143,7 @@ function What({ app, cut, preview }: { app: App; cut: AskedCut; preview: CutPrev
             ],
         )}
       </dl>
-      {(border.length > 0 || !cut.siblings) && (
+      {cut.way !== "out" && (border.length > 0 || !cut.siblings) && (
         <label class="ol-form-check">
           <input
             type="checkbox"

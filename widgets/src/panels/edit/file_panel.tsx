@@ -3,15 +3,14 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { type Entry, initialEntry } from "../../edit/fields.ts";
 import type { FileInHand } from "../../edit/file_transfer.ts";
-import { formFields } from "../../edit/forms.ts";
 import type { FileOffer, WeightPreview } from "../../kernel/protocol.ts";
 import { asRequestError } from "../../kernel/request_error.ts";
 import { plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
-import { FieldRow, focusPicture, onEscape } from "./form.tsx";
+import { focusPicture, onEscape } from "./form.tsx";
+import { asParameters, firstWiring, Insertion } from "./insertion.tsx";
 
 type Way = "open" | "compare" | "insert" | "weights";
 
@@ -22,7 +21,8 @@ export function FilePanel({ app }: { app: App }) {
 
 function OpenPanel({ app, inHand }: { app: App; inHand: FileInHand }) {
   const panel = useRef<HTMLDivElement>(null);
-  const { file, offer, sent } = inHand;
+  const { file, offer, sent, insert } = inHand;
+  const title = file?.name ?? (insert ? "Insert a model" : "Open a file");
   const close = () => {
     const { current } = panel;
     app.files.inHand.value = null;
@@ -37,14 +37,14 @@ function OpenPanel({ app, inHand }: { app: App; inHand: FileInHand }) {
     <div
       class="ol-popup ol-dialog ol-form"
       role="dialog"
-      aria-label={file?.name ?? "Open a file"}
+      aria-label={title}
       ref={panel}
       data-testid="file-panel"
       onKeyDown={onEscape(close)}
     >
       <div>
         <p class="ol-palette-title ol-elided" title={file?.name}>
-          {file?.name ?? "Open a file"}
+          {title}
         </p>
         {offer && (
           <p class="ol-dim" data-testid="file-about">
@@ -60,11 +60,13 @@ function OpenPanel({ app, inHand }: { app: App; inHand: FileInHand }) {
             data-testid="file-choice"
             onChange={(event) => {
               const chosen = event.currentTarget.files?.[0];
-              if (chosen) void app.files.take(chosen);
+              if (chosen) void app.files.take(chosen, inHand.wires, inHand.insert);
             }}
           />
           <p class="ol-hint">
-            A model in any format that onnxlab reads, or weights: .safetensors, .npz, a training checkpoint.
+            {inHand.insert
+              ? "A model in any format that onnxlab reads: its inputs and outputs show before it is inserted."
+              : "A model in any format that onnxlab reads, or weights: .safetensors, .npz, a training checkpoint."}
           </p>
         </>
       )}
@@ -97,14 +99,11 @@ interface WaysProps {
 }
 
 function Ways({ app, inHand, offer, close }: WaysProps) {
-  const { file, id, wire } = inHand;
+  const { file, id, wires, insert } = inHand;
   const { weights } = offer;
   const ways = waysOf(app, offer);
-  const [way, setWay] = useState<Way>(() => preferred(ways, wire));
-  const fields = formFields("insert_model", { outputs: !wire }, ["file"]);
-  const [entries, setEntries] = useState<Record<string, Entry>>(() =>
-    Object.fromEntries(fields.map((field) => [field.name, initialEntry(field)])),
-  );
+  const [way, setWay] = useState<Way>(() => preferred(ways, insert));
+  const [wiring, setWiring] = useState(() => firstWiring(app, wires));
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const act = async () => {
@@ -113,16 +112,7 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
       if (way === "open") await app.files.open(id);
       else if (way === "compare") await app.client.request("compare", { file: id });
       else if (way === "weights") await app.files.applyWeights(id, weights?.replaced ?? 0);
-      else {
-        const connect = wire ? [wire] : [];
-        await app.edits.make("insert_model", "model", [], {
-          file: id,
-          prefix: String(entries.prefix ?? ""),
-          outputs: entries.outputs === true,
-          connect,
-          feed: connect,
-        });
-      }
+      else await app.edits.make("insert_model", "model", [], { file: id, ...asParameters(app, wiring) });
       if (app.files.inHand.value?.file === file) close();
     } catch (error) {
       const refused = asRequestError(error);
@@ -170,18 +160,8 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
           {offer.nodes > 0 &&
             row(
               "insert",
-              wire ? "Insert it on the line where it was dropped" : "Insert it into this model",
-              way === "insert" &&
-                fields.map((field) => (
-                  <FieldRow
-                    key={field.name}
-                    app={app}
-                    field={field}
-                    entry={entries[field.name] ?? null}
-                    entries={entries}
-                    change={(entry) => setEntries({ ...entries, [field.name]: entry })}
-                  />
-                )),
+              wires.connect && wires.feed ? "Insert it on the line" : "Insert it into this model",
+              way === "insert" && <Insertion app={app} offer={offer} wiring={wiring} change={setWiring} />,
             )}
           {weights && row("weights", "Apply it as weights of this model", <Effect weights={weights} />)}
         </div>
@@ -225,9 +205,9 @@ function waysOf(app: App, { refused, nodes, weights }: FileOffer): Way[] {
 }
 
 /** The use that is chosen at first: on a line insertion, for weights that fit their application. */
-function preferred(ways: readonly Way[], wire: number): Way {
+function preferred(ways: readonly Way[], insert: boolean): Way {
   if (ways.includes("weights")) return "weights";
-  return wire && ways.includes("insert") ? "insert" : "open";
+  return insert && ways.includes("insert") ? "insert" : "open";
 }
 
 /** The effect of applying weights, name by name. */
