@@ -77,15 +77,15 @@ def _preview_of_part(model: "Model", part: list[int]) -> JSON:
     graph = model.graph
     outputs, inputs = borders(graph, part)
     sides = cones.boundary(graph, part)
-    kept = {*part, *_constants(graph, list(sides.inputs))}
+    along = {*part, *_constants(graph, list(sides.inputs))}
     around = graph.scopes[graph.nodes[part[0]].scope].node_ids
 
     def typed(values: list[Value]) -> list[str]:
         return [f"{value.name} {model.fact(value)}" for value in values]
 
     return {
-        "nodes": [ident for ident in around if ident not in kept],
-        "kept": len(kept),
+        "nodes": [ident for ident in around if ident not in along],
+        "kept": len(along),
         "stored": len(sides.initializers),
         "outputs": typed(outputs),
         "inputs": typed(inputs),

@@ -92,7 +92,7 @@ class NodePair:
         return str(self._models[place].inference.fact(ident)) if ident else ""
 
     def _stored(self, pair: tuple[int, int]) -> tuple[Any, Any] | None:
-        """What both sides store of a value, as arrays; None where one stores nothing."""
+        """Arrays that both sides store of a value; None where one stores nothing."""
         graphs = zip(self._graphs, pair, strict=True)
         stored = [constant_of(graph, graph.values[ident]) if ident else None for graph, ident in graphs]
         if stored[0] is None or stored[1] is None:
@@ -115,7 +115,7 @@ def compared(read: tuple[list[JSON], list[Weights]]) -> JSON:
 
 
 def weight_text(a: Any, b: Any) -> str:
-    """How far two stored tensors are apart in words, "" where they are equal."""
+    """The distance of two stored tensors in words, "" where they are equal."""
     if a is None or b is None:
         return "too large to be compared here, or unreadable"
     if a.shape != b.shape:
@@ -132,7 +132,7 @@ def weight_text(a: Any, b: Any) -> str:
 
 
 def _apart(a: Any, b: Any) -> tuple[int, float, float]:
-    """How many elements differ, by how much at most, and the largest magnitude of the first; block by block."""
+    """The number of elements that differ, their largest difference, the largest magnitude of the first."""
     wide: Any = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
     count, largest, peak = 0, 0.0, 0.0
     for start in range(0, a.size, _BLOCK):

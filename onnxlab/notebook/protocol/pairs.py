@@ -108,7 +108,7 @@ class PairedRow(TypedDict):
     a: str
     b: str
     differs: bool
-    weights: Annotated[str, "How far the stored numbers are apart."]
+    weights: Annotated[str, "The distance of the stored numbers."]
 
 
 class PairedNodes(TypedDict):

@@ -116,10 +116,10 @@ def _same(model: Model) -> Model:
 
 def _files(model: Model) -> Iterator[Counterpart]:
     """Files of models beside the model's own; of a model without a file, those of the kernel's folder."""
-    own = Path(model.path) if model.path is not None else None
-    folder = own.parent if own is not None else Path.cwd()
+    file = Path(model.path) if model.path is not None else None
+    folder = file.parent if file is not None else Path.cwd()
     try:
-        sizes = {path: path.stat().st_size for path in sorted(folder.iterdir()) if path != own and _is_model(path)}
+        sizes = {path: path.stat().st_size for path in sorted(folder.iterdir()) if path != file and _is_model(path)}
     except OSError:
         return
     for path, size in sizes.items():

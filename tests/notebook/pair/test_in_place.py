@@ -191,7 +191,7 @@ def test_nodes_stand_side_by_side_with_how_far_weights_are_apart(far: Far) -> No
     weights.reshape(-1)[:5] += np.float32(0.5)
     other.value(name).array = weights
     far.view.show_pair(onnxlab.diff(other, model))
-    nodes = {side: made.nodes["/block1/conv1/Conv"].id for side, made in (("a", other), ("b", model))}
+    nodes = {side: owner.nodes["/block1/conv1/Conv"].id for side, owner in (("a", other), ("b", model))}
     answer = far.ask("paired_nodes", "a", **nodes)["result"]
     assert mismatch(PAIRS["paired_nodes"].answer, answer) == ""
     rows = {row["part"]: row for row in answer["rows"]}

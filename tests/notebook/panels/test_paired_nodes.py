@@ -1,4 +1,4 @@
-"""How far two stored tensors are apart, in words: every kind of element, and what is no number."""
+"""The distance of two stored tensors in words: every kind of element, and what is no number."""
 
 from typing import Any
 

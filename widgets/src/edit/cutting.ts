@@ -37,12 +37,12 @@ export class Cutting {
       cut: AskedCut = { way, values, siblings, preview: null, refused: "" };
     this.asked.value = cut;
     this.#app.picked.select([]);
-    const asked = (...ways: CutWay[]) => (ways.includes(way) ? values : []);
+    const valuesOf = (...ways: CutWay[]) => (ways.includes(way) ? values : []);
     try {
       const preview = await this.#app.client.request("cut_preview", {
-        outputs: asked("end", "behind"),
-        inputs: asked("start"),
-        part: asked("out"),
+        outputs: valuesOf("end", "behind"),
+        inputs: valuesOf("start"),
+        part: valuesOf("out"),
         siblings,
         behind: way === "behind",
       });

@@ -105,7 +105,7 @@ export interface PairedRow {
   a: string;
   b: string;
   differs: boolean;
-  /** How far the stored numbers are apart. */
+  /** The distance of the stored numbers. */
   weights: string;
 }
 

@@ -117,7 +117,7 @@ function listed(names: string[]): string {
 }
 
 function What({ app, cut, preview }: { app: App; cut: AskedCut; preview: CutPreview }) {
-  const { nodes, kept, stored, outputs, inputs, lost_outputs, lost_inputs, siblings } = preview;
+  const { nodes, kept: along, stored, outputs, inputs, lost_outputs, lost_inputs, siblings } = preview;
   const rows: [string, string[]][] = [
     ["outputs that go", lost_outputs],
     [cut.way === "out" ? "its outputs" : "new outputs", outputs],
@@ -129,7 +129,7 @@ function What({ app, cut, preview }: { app: App; cut: AskedCut; preview: CutPrev
     <>
       <p data-testid="cut-count">
         {cut.way === "out"
-          ? `${plural(kept, "node")} and ${plural(stored, "initializer")} make the new model; all else stays out and is faint in the picture. This model does not change.`
+          ? `${plural(along, "node")} and ${plural(stored, "initializer")} make the new model; all else stays out and is faint in the picture. This model does not change.`
           : `${plural(nodes.length, "node")} go: they are faint in the picture.`}
       </p>
       <dl class="ol-pairs">

@@ -8,7 +8,7 @@ import { mainScope, plural, valueLabel } from "../../model/names.ts";
 import { Elided } from "../parts/controls.tsx";
 import { FieldRow } from "./form.tsx";
 
-/** What is chosen; values are told by their names, "" for none. */
+/** The chosen wires; values are told by their names, "" for none. */
 export interface Wiring {
   connect: string[];
   feed: string[];
@@ -101,7 +101,7 @@ export function Insertion({ app, offer, wiring, change }: InsertionProps) {
   );
 }
 
-/** What the insertion brings, in words. */
+/** The effect of the insertion, in words. */
 function effect(
   { nodes, initializers, inputs, outputs }: FileOffer,
   { connect, feed, prefix, ...rest }: Wiring,

@@ -50,7 +50,7 @@ def test_a_selection_is_cut_out_looked_at_and_downloaded(lab: Lab, widget: Widge
     widget.get("nodes-extract").click()
     widget.get("cut-open").click()
     lab.page.get_by_text("3 nodes", exact=True).wait_for()
-    lab.page.get_by_role("button", name="Back to").click()
+    lab.page.get_by_test_id("toast-back-to-digits").click()
     lab.page.get_by_text("24 nodes", exact=True).wait_for()
     assert lab.python("print(json.dumps([len(model.nodes), model.dirty, view.model is model]))") == [24, False, True]
     assert lab.errors == []

@@ -41,11 +41,11 @@ def _preview(page: Page, nodes: list[int]) -> dict[str, object]:
 def test_a_part_is_told_before_it_is_cut_out_and_changes_nothing(page: Page) -> None:
     nodes = _part(page, "add", "relu")
     before = page.model.to_bytes()
-    told = _preview(page, nodes)
-    assert (told["kept"], told["stored"]) == (3, 0), "the Constant that add reads comes along"
-    assert told["nodes"] == _part(page, "conv")
-    assert told["inputs"] == ["c float32[n,4,8,8]"]
-    assert told["outputs"] == ["y float32[n,4,8,8]"]
+    effect = _preview(page, nodes)
+    assert (effect["kept"], effect["stored"]) == (3, 0), "the Constant that add reads comes along"
+    assert effect["nodes"] == _part(page, "conv")
+    assert effect["inputs"] == ["c float32[n,4,8,8]"]
+    assert effect["outputs"] == ["y float32[n,4,8,8]"]
     page.ask("open", nodes=nodes)
     part = page.session.model
     assert [node.name for node in part.nodes] == ["one", "add", "relu"]
@@ -82,8 +82,8 @@ def test_a_model_is_inserted_by_chosen_wires_and_undone(page: Page) -> None:
     page.ask("edit", **edit("insert_model", file="two", connect=[a, c], feed=[a], prefix="", outputs=True))
     assert model.nodes["relu"].inputs[0].name == "r"
     assert model.nodes["add"].outputs[0].uses[0][0].name == "mul"
-    made = model.run(model.sample_inputs(), ["r", "y"])
-    assert np.array_equal(made["y"], np.maximum(made["r"], 0))
+    arrays = model.run(model.sample_inputs(), ["r", "y"])
+    assert np.array_equal(arrays["y"], np.maximum(arrays["r"], 0))
     model.undo()
     assert model.to_bytes() == before
     assert (
