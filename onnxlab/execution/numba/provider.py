@@ -195,7 +195,7 @@ class _Claims:
 
     def _look_at(self, view: PartitionView) -> None:
         self._view, self.fact = view, view.fact
-        self.constant = cache(view.constant)  # asked for several times each
+        self.constant = view.constant
 
     def read(self, name: str) -> bool:
         """Whether a value is read by a node or asked for."""

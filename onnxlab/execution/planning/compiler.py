@@ -257,8 +257,8 @@ class ScopeCompiler(ScopeNames):
 
     def fed(self, feeds: Sequence[str]) -> ScopeCompiler:
         """This scope for one program: its bodies may take initializers that are not fed for constants."""
-        fed = set(feeds)
-        constants = {value for name, value in self.scope.initializers.items() if name not in fed}
+        held = self.scope.initializers
+        constants = {*held.values()}.difference(map(held.get, feeds))
         return ScopeCompiler(self.compiler, self.scope, self.bindings, self.persistent | constants, self.invariant)
 
     def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart | list[Step]:

@@ -230,7 +230,9 @@ class Snapshots:
             functions = {key: scopes[scope] for key, scope in graph.index.functions.items()}
             ids = [vid for scope in scopes.values() for vid in scope.initializers.values()]
             initializers = {vid: graph.values[vid].initializer for vid in ids}
-        arrays = {vid: array for vid, array in graph.caches.arrays.items() if vid in initializers}
+        arrays = graph.caches.arrays
+        if not arrays.keys() <= initializers.keys():
+            arrays = {vid: array for vid, array in arrays.items() if vid in initializers}
         snapshot = Snapshot(
             graph.version, scopes[graph.main.id], scopes, functions, initializers,
             _Shared(arrays, self._whole, initializers), graph.base_dir,

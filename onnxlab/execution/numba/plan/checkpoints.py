@@ -74,7 +74,9 @@ class ResumedRun(Course):
         self._given = inputs
         last = common if latest is None else min(common, latest)
         states = {step: state for step, state in before.states.items() if known and step <= last}
-        self._begin = next((step for step in sorted(states, reverse=True) if self._serves(step, states[step])), 0)
+        places = ((step, trace.alive(step)) for step in sorted(states, reverse=True))
+        whole = ((step, alive) for step, alive in places if all(buffer in states[step].arena for buffer, _ in alive))
+        self._begin, self._alive = next(whole, (0, []))  # the last state that holds all memory a run from there needs
         self._states = {step: state for step, state in states.items() if step <= self._begin}
         self.first = int(trace.firsts[self._begin])
         self._place = common if steps is None else before.place
@@ -85,10 +87,6 @@ class ResumedRun(Course):
         self.nbytes = int(trace.sizes(plan.outputs)[[*self._steps.values()]].sum()) if self._steps else 0
         self.nbytes += 0 if known else sum(array.nbytes for array in inputs)
 
-    def _serves(self, step: int, state: MemoryState) -> bool:
-        """Whether the state before a step holds all memory that a run from there needs."""
-        return all(buffer in state.arena for buffer, _ in self._trace.alive(step))
-
     def ends(self, stages: Iterable[int]) -> list[int]:
         """Records to stop before: to check the stop flag, or to note a state."""
         return sorted({end for end in (*stages, *self._steps) if end > self.first})
@@ -97,7 +95,7 @@ class ResumedRun(Course):
         """Bring memory to the state of the earlier run."""
         if self._begin:
             state = self._states[self._begin]
-            for buffer, place in self._trace.alive(self._begin):
+            for buffer, place in self._alive:
                 arena[place] = state.arena[buffer]
             for number, array in state.outputs.items():
                 outputs[number][...] = array
