@@ -170,8 +170,21 @@ def window(
     Raises:
         ValueError: the attributes' lengths do not fit the rank, or a window is larger than the padded input.
     """
+    return window_over(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+
+
+def window_over(
+    size: tuple[int, ...],
+    kernel_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+) -> Window:
+    """`window` for spatial dims."""
     return _window(
-        x.shape[2:], tuple(kernel_shape), tuple(strides or ()), None if pads is None else tuple(pads),
+        size, tuple(kernel_shape), tuple(strides or ()), None if pads is None else tuple(pads),
         tuple(dilations or ()), auto_pad, ceil_mode,
     )  # fmt: skip
 
@@ -186,7 +199,7 @@ def _window(
     auto_pad: str,
     ceil_mode: int,
 ) -> Window:
-    """`window` for spatial dims; computed once for each."""
+    """`window_over`, computed once for each."""
     kernel = tuple(int(k) for k in kernel_shape)
     rank = len(size)
     steps, spread = strides or (1,) * rank, dilations or (1,) * rank

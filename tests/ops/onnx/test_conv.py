@@ -3,6 +3,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from onnxlab import ops
 from onnxlab.ops.onnx.nn import conv
 from tests.ops.support.single_node import agree, floats, run
 
@@ -142,3 +143,43 @@ def test_transposed_convolution_of_long_and_of_short_lines(spatial, size, stride
     x, w = floats(1, 4, *spatial), floats(4, 3, *(2,) * (rank - 1), size, seed=1)
     x.flat[0], x.flat[-1] = np.inf, -np.inf
     agree("ConvTranspose", x, w, floats(3, seed=2), opset=11, strides=[1] * (rank - 1) + [stride])
+
+
+def test_one_node_convolves_inputs_of_many_shapes_and_types():
+    """Shapes and types that a node gets by turns: nothing that is kept for one meets another."""
+    attributes = {"pads": [1, 1, 1, 1], "strides": [1, 2], "group": 2}
+    w, b = floats(6, 2, 3, 3, seed=1), floats(6, seed=2)
+    call = ops.find_kernel("", "Conv", 11).of(attributes)
+    shapes = [(1, 4, 5, 5), (1, 4, 40, 40), (3, 4, 5, 5), (1, 4, 1, 1), (0, 4, 5, 5), (2, 4, 30, 7), (1, 4, 6, 5)]
+    for _ in range(2):
+        for shape in shapes:
+            x = floats(*shape)
+            for dtype, rtol in ((np.float32, 1e-5), (np.float64, 1e-5), (np.float16, 1e-2)):
+                y = call(Unlimited(), *(array.astype(dtype) for array in (x, w, b)))
+                assert y.dtype == dtype
+                expected = run("Conv", *(array.astype(dtype) for array in (x, w, b)), opset=11, **attributes)[0]
+                np.testing.assert_array_equal(y, expected)
+                wide = run("Conv", x, w, b, opset=11, **attributes)[0]
+                np.testing.assert_allclose(y, wide, rtol=rtol, atol=rtol)
+    with pytest.raises(ValueError, match="takes 4"):
+        call(Unlimited(), floats(1, 5, 5, 5), w, b)
+    with pytest.raises(ValueError, match="equal ranks"):
+        call(Unlimited(), floats(1, 4, 5), w, b)
+
+
+@pytest.mark.parametrize("strides", [1, 2])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_kernels_of_one_element_read_any_layout(batch, bias, strides):
+    x, w = floats(8, 7, 5, batch).transpose(3, 2, 0, 1), floats(3, 5, 1, 1, seed=1)
+    inputs = [x, w, *([floats(3, seed=2)] if bias else [])]
+    agree("Conv", *inputs, opset=11, strides=[strides, strides])
+    call = ops.find_kernel("", "Conv", 11).of({"strides": [strides, strides]})
+    np.testing.assert_array_equal(call(Unlimited(), *inputs), call(Unlimited(), np.ascontiguousarray(x), *inputs[1:]))
+
+
+class Unlimited:
+    """A RunContext that nothing stops."""
+
+    def check(self):
+        pass

@@ -11,4 +11,5 @@ Files:
                   convolutions.
     recurrent     Recurrent layers: RNN, GRU, LSTM.
     time_steps    The time steps of recurrent layers: what RNN, GRU and LSTM are called with, and the loop over it.
+    window_dims   Dims that sliding windows give: what the shape rules of convolutions and poolings share.
 """

@@ -10,7 +10,7 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from math import prod
@@ -27,8 +27,9 @@ from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, elem_type, like, rank_at_least, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.base.window_geometry import Window, window
-from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, ceil_div, floor_div, minimum
+from onnxlab.ops.base.window_geometry import Window, window, window_over
+from onnxlab.ops.onnx.nn.window_dims import checked, windows
+from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact
 
 _SINGLE = np.dtype(np.float32)
 
@@ -48,54 +49,89 @@ _FEWEST = 32
 """Outputs of an image from which on `_shifted` multiplies each image alone, since it gathers patches quickly."""
 
 
-@kernel("Conv", context=True)
-def conv(
-    ctx: RunContext,
-    x: Array,
-    w: Array,
-    b: Array | None = None,
+Way = Callable[[RunContext, Array, Array, "Array | None", Window, int], Array]
+"""`way(ctx, x, w, b, shape, group)` convolves float arrays."""
+_KEPT = 4
+"""Shapes of inputs for which a node keeps its window, and the way that suits it."""
+
+
+@kernel("Conv", context=True, bound=True)
+def bound_conv(
     auto_pad: str = "NOTSET",
     dilations: Sequence[int] | None = None,
     group: int = 1,
     kernel_shape: Sequence[int] | None = None,
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
-) -> Array:
+) -> Callable[..., Array]:
     """Correlation of X [N, C, D1, …] with W [M, C/group, k1, …], plus the bias B [M]."""
-    if x.ndim < 3 or w.ndim != x.ndim:
-        raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected equal ranks of at least 3")
-    check_kernel(w, kernel_shape)
-    if w.shape[1] * group != x.shape[1] or w.shape[0] % group:
-        raise ValueError(f"X has {x.shape[1]} channels; W of shape {w.shape} in {group} groups takes "
-                         f"{w.shape[1] * group}")  # fmt: skip
-    shape = window(x, w.shape[2:], strides, pads, dilations, auto_pad)
-    if x.dtype == w.dtype == _SINGLE:  # the most frequent case, in which a microsecond counts
-        return convolve(ctx, x, w, b, shape, group)
-    y = convolve(ctx, widen(x), widen(w), None if b is None else widen(b), shape, group)
-    return narrow(y, x.dtype)
+
+    @lru_cache(_KEPT)
+    def suited(x: tuple[int, ...], w: tuple[int, ...]) -> tuple[Window, Way]:
+        if len(x) < 3 or len(w) != len(x):
+            raise ValueError(f"X has shape {x}, W {w}: expected equal ranks of at least 3")
+        _check_kernel_shape(w, kernel_shape)
+        if w[1] * group != x[1] or w[0] % group:
+            raise ValueError(f"X has {x[1]} channels; W of shape {w} in {group} groups takes {w[1] * group}")
+        shape = window_over(x[2:], w[2:], strides, pads, dilations, auto_pad)
+        return shape, _way(x, w, shape, group)
+
+    def run(ctx: RunContext, x: Array, w: Array, b: Array | None = None) -> Array:
+        shape, way = suited(x.shape, w.shape)
+        if x.dtype == w.dtype == _SINGLE:  # the most frequent case, in which a microsecond counts
+            return way(ctx, x, w, b, shape, group)
+        y = convolve(ctx, widen(x), widen(w), None if b is None else widen(b), shape, group)
+        return narrow(y, x.dtype)
+
+    return run
+
+
+def conv(ctx: RunContext, x: Array, w: Array, b: Array | None = None, **attributes: Any) -> Array:
+    """Conv of these attributes."""
+    return bound_conv(**attributes)(ctx, x, w, b)
 
 
 def check_kernel(w: Array, kernel_shape: Sequence[int] | None) -> None:
     """Raises ValueError where the attribute says otherwise than W [M, C, k1, …]."""
-    if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
-        raise ValueError(f"kernel_shape is {list(kernel_shape)}: W has shape {w.shape}")
+    _check_kernel_shape(w.shape, kernel_shape)
+
+
+def _check_kernel_shape(w: tuple[int, ...], kernel_shape: Sequence[int] | None) -> None:
+    if kernel_shape and tuple(kernel_shape) != w[2:]:
+        raise ValueError(f"kernel_shape is {list(kernel_shape)}: W has shape {w}")
 
 
 def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
     """Convolve float arrays, by the way that suits the kernel's shape."""
-    if not (x.size and w.size):  # sums of nothing, or of padding
-        bias = x.dtype.type(0) if b is None else b.reshape(-1, *(1,) * len(shape.output))
-        return np.broadcast_to(bias, (len(x), len(w), *shape.output)).copy()
+    if x.dtype != w.dtype:
+        x, w = (array.astype(np.result_type(x, w), copy=False) for array in (x, w))
+    return _way(x.shape, w.shape, shape, group)(ctx, x, w, b, shape, group)
+
+
+def _way(x: tuple[int, ...], w: tuple[int, ...], shape: Window, group: int) -> Way:
+    """The way that suits the shapes of X and W."""
+    spots = prod(shape.output)
+    if not (prod(x) and prod(w)):
+        return _of_nothing
     if prod(shape.kernel) == 1 and not shape.padded:
-        return _pointwise(ctx, x, w, b, shape, group)
-    if len(x) == 1 and x.dtype == w.dtype and x.shape[1] * prod(shape.kernel) * prod(shape.output) <= _LITTLE:
-        return _gathered(x, w, b, shape, group)
-    if shape.keeps_size and prod(shape.output) >= _FEWEST:
-        return _shifted(ctx, x, w, b, shape, group)
-    if len(x) > 1 and prod(shape.output) < _FEW:
-        return _batched(ctx, x, w, b, shape, group)
-    if _suit_runs(shape, len(w) // group, prod(w.shape[1:])):
-        return _in_runs(ctx, x, w, b, shape, group)
+        return _pointwise
+    if x[0] == 1 and x[1] * prod(shape.kernel) * spots <= _LITTLE:
+        return partial(_gathered, _places(x[1], shape))
+    if shape.keeps_size and spots >= _FEWEST:
+        return _shifted
+    if x[0] > 1 and spots < _FEW:
+        return _batched
+    return _in_runs if _suit_runs(shape, w[0] // group, prod(w[1:])) else _by_columns
+
+
+def _of_nothing(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Sums of nothing, or of padding."""
+    bias = x.dtype.type(0) if b is None else b.reshape(-1, *(1,) * len(shape.output))
+    return np.broadcast_to(bias, (len(x), len(w), *shape.output)).copy()
+
+
+def _by_columns(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Patches are gathered for a part of the output at a time."""
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, len(w) // group, -1)
     for image, result in zip(x, y, strict=True):
@@ -104,19 +140,21 @@ def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
     return y
 
 
-def _gathered(x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+def _gathered(
+    places: Array, ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int
+) -> Array:  # fmt: skip
     """A small image, whose patches are gathered by one index: other ways take longer in Python than in BLAS."""
     y, flat = np.empty((1, len(w), *shape.output), x.dtype), x.reshape(-1)
     if shape.padded:
         flat = np.empty(x.size + 1, x.dtype)
         flat[:-1], flat[-1] = x.reshape(-1), 0
-    columns, spots = flat.take(_places(x.shape[1], shape)), prod(shape.output)
+    columns = flat.take(places)
+    result = y.reshape(len(w), columns.shape[1])
     if group == 1:
-        result = y.reshape(len(w), spots)
         np.dot(w.reshape(len(w), -1), columns, result)
     else:
-        result = np.matmul(w.reshape(group, len(w) // group, -1), columns.reshape(group, -1, spots),
-                           y.reshape(group, -1, spots)).reshape(len(w), spots)  # fmt: skip
+        np.matmul(w.reshape(group, len(w) // group, -1), columns.reshape(group, -1, columns.shape[1]),
+                  result.reshape(group, -1, columns.shape[1]))  # fmt: skip
     if b is not None:
         np.add(result, b.reshape(len(w), 1), result)
     return y
@@ -195,12 +233,19 @@ def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Wind
     if max(shape.strides) > 1:
         thinned = (slice(0, dim * step, step) for dim, step in zip(shape.output, shape.strides, strict=True))
         x = x[at(..., *thinned)]
-    columns = np.ascontiguousarray(x).reshape(len(x), group, w.shape[1], prod(shape.output))
     y = np.empty((len(x), len(w), *shape.output), x.dtype)  # no view of a product: its buffer may be used again
-    result = y.reshape(len(x), group, len(w) // group, columns.shape[3])
-    np.matmul(w.reshape(group, -1, w.shape[1]), columns, out=result)
+    if group == len(x) == 1:
+        columns = x.reshape(x.shape[1], -1)
+        result = y.reshape(len(w), columns.shape[1])
+        np.dot(w.reshape(w.shape[:2]), columns, result)
+        if b is not None:
+            np.add(result, b.reshape(len(w), 1), result)
+        return y
+    images = np.ascontiguousarray(x).reshape(len(x), group, w.shape[1], prod(shape.output))
+    results = y.reshape(len(x), group, len(w) // group, images.shape[3])
+    np.matmul(w.reshape(group, -1, w.shape[1]), images, results)
     if b is not None:
-        np.add(result, b.reshape(group, -1, 1), out=result)
+        np.add(results, b.reshape(group, -1, 1), results)
     return y
 
 
@@ -400,90 +445,6 @@ def _alternating(first: Iterable[int], second: Iterable[int]) -> Iterator[int]:
 # -- shape rules -------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(4096)
-def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after: int, ceil_mode: bool = False) -> Dim:
-    """The number of places of a dilated window in a padded dim.
-
-    With `ceil_mode` the last window may reach beyond the dim, but must start inside the input or its leading pad.
-    """
-    free = dim + (before + after - (kernel - 1) * dilation - 1)
-    if not ceil_mode:
-        return free + 1 if stride == 1 else floor_div(free + stride, stride)
-    count = ceil_div(free, stride) + 1
-    inside = floor_div(dim + before - 1, stride) + 1
-    return minimum(count, inside)
-
-
-@lru_cache(1024)
-def _geometry(
-    count: int,
-    strides: tuple[int, ...] | None,
-    dilations: tuple[int, ...] | None,
-    pads: tuple[int, ...] | None,
-    auto_pad: str,
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
-    """Strides, dilations and pads of a window over `count` axes, and whether only the strides matter."""
-    strides = _checked("strides", strides, count, 1)
-    dilations = _checked("dilations", dilations, count, 1)
-    pads = _checked("pads", pads, 2 * count, 0)
-    if auto_pad == "VALID":
-        pads = (0,) * (2 * count)
-    return strides, dilations, pads, auto_pad in ("SAME_UPPER", "SAME_LOWER")
-
-
-def _checked(name: str, values: tuple[int, ...] | None, count: int, default: int) -> tuple[int, ...]:
-    """A list attribute of a value per spatial axis. Raises FactError for the wrong number of them."""
-    if not values:
-        return (default,) * count
-    if len(values) != count:
-        raise FactError(
-            f"attribute {name}={list(values)} has {len(values)} values",
-            code="bad-attribute",
-            expected=f"{count} values",
-            found=f"{len(values)} values",
-            hint=f"give {name} one value for each spatial axis" + (", before then after" if name == "pads" else ""),
-        )
-    if name in ("strides", "dilations", "kernel_shape") and min(values) < 1:
-        raise FactError(
-            f"attribute {name}={list(values)}",
-            code="bad-attribute",
-            expected="values from 1 on",
-            found=str(min(values)),
-        )
-    return values
-
-
-def windows(
-    ctx: InferContext, attributes: Attributes, space: Sequence[Dim], kernel: Sequence[Dim], ceil_mode: bool = False
-) -> Shape:
-    """Spatial dims of a convolution or pooling by kernel, strides, dilations, pads and auto_pad."""
-    strides, dilations, pads, same = _geometry(
-        len(space),
-        attributes.get("strides"),
-        attributes.get("dilations"),
-        attributes.get("pads"),
-        attributes.get("auto_pad", "NOTSET"),
-    )
-    if same:
-        return tuple([ceil_div(dim, stride) for dim, stride in zip(space, strides, strict=True)])
-    count = len(space)
-    dims = []
-    for axis, dim in enumerate(space):
-        before, after = pads[axis], pads[axis + count]
-        size = slide(dim, kernel[axis], strides[axis], dilations[axis], before, after, ceil_mode)
-        if isinstance(size, int) and size < (0 if before + after < 0 else 1):
-            reach = (kernel[axis] - 1) * dilations[axis] + 1
-            raise FactError(
-                f"a window of {reach} does not fit spatial axis {axis} of size {dim} padded by {before} and {after}",
-                code="window-too-large",
-                expected=f"at least {reach}",
-                found=str(dim + before + after),
-                hint="use a smaller kernel or dilation, or more padding",
-            )
-        dims.append(size)
-    return tuple(dims)
-
-
 def conv_shape(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact) -> Shape | None:
     """The output's shape, from the image and the filters."""
     kernel_shape = attributes.get("kernel_shape")
@@ -589,10 +550,10 @@ def conv_transpose_rule(ctx: InferContext, attributes: Attributes, x: Fact, w: F
             found=f"{x.shape[1]} channels",
         )
     kernel = attributes.get("kernel_shape") or w.shape[2:]
-    strides = _checked("strides", attributes.get("strides"), count, 1)
-    dilations = _checked("dilations", attributes.get("dilations"), count, 1)
-    pads = _checked("pads", attributes.get("pads"), 2 * count, 0)
-    extra = _checked("output_padding", attributes.get("output_padding"), count, 0)
+    strides = checked("strides", attributes.get("strides"), count, 1)
+    dilations = checked("dilations", attributes.get("dilations"), count, 1)
+    pads = checked("pads", attributes.get("pads"), 2 * count, 0)
+    extra = checked("output_padding", attributes.get("output_padding"), count, 0)
     output_shape = attributes.get("output_shape")
     auto = attributes.get("auto_pad", "NOTSET")
     dims: list[Dim] = []

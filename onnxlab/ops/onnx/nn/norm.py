@@ -76,6 +76,8 @@ def batch_normalization(
 
     In training mode, mean and variance are those of X itself, and the running ones are outputs too.
     """
+    if not training_mode and x.dtype == scale.dtype == mean.dtype == _SINGLE:
+        return scale_and_shift(x, scale, bias, mean, var, epsilon)
     wide, factor, offset, old_mean, old_var = (widen(p) for p in (x, scale, bias, mean, var))
     if not training_mode:
         return narrow(scale_and_shift(wide, factor, offset, old_mean, old_var, epsilon), x.dtype)

@@ -20,7 +20,7 @@ from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import dims_text, like, rank_at_least, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import Window, window
-from onnxlab.ops.onnx.nn.conv import windows
+from onnxlab.ops.onnx.nn.window_dims import windows
 from onnxlab.shapes import Fact, FactError, Shape, TensorFact
 
 

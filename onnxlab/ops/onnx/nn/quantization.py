@@ -89,7 +89,7 @@ def quantize_linear(
     else:
         elem_type = output_dtype or dtypes.UINT8
     limits = integer_range(elem_type)
-    if y_scale.size == 1 and x.dtype == np.float32 and x.ndim and limits is not None and limits[0] >= -(2**16):
+    if y_scale.size == 1 and x.dtype == _SINGLE and x.ndim and limits is not None and limits[0] >= -(2**16):
         return _quantized_tensor(x, y_scale, y_zero_point, limits, elem_type)
     scale = along(widen(y_scale), x, axis, block_size, "y_scale")
     y = np.divide(x if x.dtype == np.float64 else x.astype(np.float32, copy=False), scale)
@@ -110,16 +110,25 @@ def _quantized_tensor(
     x: Array, scale: Array, zero_point: Array | None, limits: tuple[int, int], elem_type: int
 ) -> Array:
     """Quantize with one scale for all elements, in as few passes as possible."""
-    y = np.divide(x, widen(scale).reshape(()))
-    np.rint(y, out=y)
-    zero = 0 if zero_point is None else int(integer_values(zero_point).reshape(()))
+    y = np.divide(x, _scalar(scale))
+    np.rint(y, y)
+    zero = 0 if zero_point is None else integer_values(zero_point).item()
     if zero:
-        np.add(y, _single(zero), out=y)
+        np.add(y, _single(zero), y)
     y.clip(*_ends(limits), y)  # np.clip takes a microsecond more
     target = dtypes.to_numpy(elem_type)
     if target.kind == "V":
         return y.astype(np.int8 if limits[0] < 0 else np.uint8).astype(target)
     return y.astype(target)
+
+
+def _scalar(scale: Array) -> Array:
+    """The only element of a scale, in an array of rank 0: float32 where it is of 16 bits."""
+    wide = scale if scale.dtype == _SINGLE else widen(scale)
+    return wide.reshape(()) if wide.ndim else wide
+
+
+_SINGLE = np.dtype(np.float32)
 
 
 @cache
@@ -143,11 +152,11 @@ def dequantize_linear(
     output_dtype: int = 0,
 ) -> Array:
     """(x − zero point) · scale in the scale's type, or `output_dtype`."""
-    if x_scale.size == 1 and x_scale.dtype == np.float32 and x.dtype.char in "bBhH" and output_dtype in (0, 1):
-        y = x.astype(np.float32)
-        if x_zero_point is not None and (offset := int(x_zero_point.reshape(()))):
-            np.subtract(y, _single(offset), out=y)
-        return np.asarray(np.multiply(y, x_scale.reshape(()), out=y))
+    if x_scale.size == 1 and x_scale.dtype == _SINGLE and x.dtype.char in "bBhH" and output_dtype in (0, 1):
+        y = x.astype(_SINGLE)
+        if x_zero_point is not None and (offset := x_zero_point.item()):
+            np.subtract(y, _single(offset), y)
+        return np.multiply(y, _scalar(x_scale), y)
     target = dtypes.to_numpy(output_dtype) if output_dtype else x_scale.dtype
     scale = along(widen(x_scale), x, axis, block_size, "x_scale")
     values = integer_values(x)
