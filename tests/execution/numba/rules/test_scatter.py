@@ -96,8 +96,9 @@ def test_places_of_the_largest(rng, op_type, axis, last, keep):
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("count", [1, 3, 4])
-def test_top_k(rng, largest, axis, count):
-    x = rng.integers(-3, 3, (4, 9, 5)).astype(np.float32)
+@pytest.mark.parametrize("shape", [(4, 9, 5), (40, 90, 7)], ids=["few", "many"])
+def test_top_k(rng, largest, axis, count, shape):
+    x = rng.integers(-3, 3, shape).astype(np.float32)
     node = helper.make_node("TopK", ["x", "k"], ["values", "places"], axis=axis, largest=largest)
     graph = helper.make_graph(
         [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],

@@ -20,16 +20,22 @@ from onnxlab.shapes import TensorFact
 _MOST = 1 << 14
 """Elements up to which a scalar loop is faster than NumPy, whose calls have overhead."""
 _FEW = 32
-"""Elements of TopK up to which they are sorted by insertion."""
+"""Elements of TopK up to which they are sorted by insertion, whatever the number of the others."""
+_UNITS = 32
+"""Pieces of work that threads share, of TopK on more than _MOST elements."""
 _FLOAT = np.dtype(np.float32)
 
 
 def _accept(node: NodeView, view: StaticFacts) -> str:
+    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
+
+
+def _accept_few(node: NodeView, view: StaticFacts) -> str:
     fact = view.fact(node.inputs[0])
     sizes = [dim for dim in (fact.shape or ()) if isinstance(dim, int)] if isinstance(fact, TensorFact) else []
     if prod(sizes) > _MOST:
         return "so many elements that NumPy is as quick"
-    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
+    return _accept(node, view)
 
 
 def _words(binder: Binder, node: NodeView, default: int) -> tuple[View, int, dict[str, Word]]:
@@ -37,19 +43,19 @@ def _words(binder: Binder, node: NodeView, default: int) -> tuple[View, int, dic
     x = contiguous(binder.builder, binder.floats(node.inputs[0]))
     axis = axis_of(node, len(x.shape), default)
     outer, size, inner = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
-    if x.size > _MOST:
-        raise UnbindableError(f"{x.size} elements")
     return x, axis, {
         "x": x.where, "outer": outer, "size": size, "inner": inner, "outer_bytes": size * inner * 4,
         "step": inner * 4, "inner_bytes": 4, "unit": max(1, outer * inner),
     }  # fmt: skip
 
 
-@rule("ArgMax", "ArgMin", accept=_accept)
+@rule("ArgMax", "ArgMin", accept=_accept_few)
 def arg(binder: Binder, node: NodeView) -> None:
     """Lower ArgMax and ArgMin."""
     attributes = node.attributes
     x, axis, words = _words(binder, node, 0)
+    if x.size > _MOST:
+        raise UnbindableError(f"{x.size} elements")
     ones = (1,) if attributes.get("keepdims", 1) == 1 else ()
     target = binder.allocate(node.outputs[0], (*x.shape[:axis], *ones, *x.shape[axis + 1 :]), np.int64)
     values = words | {
@@ -70,10 +76,13 @@ def top_k(binder: Binder, node: NodeView) -> None:
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     names = (*node.outputs, "")[:2]
     y, places = binder.allocate(names[0], shape, np.float32), binder.allocate(names[1], shape, np.int64)
+    rows = x.size // x.shape[axis]
+    unit = max(1, rows if x.size <= _MOST else -(-rows // _UNITS))
     values = words | {
         "largest": int(node.attributes.get("largest", 1) != 0), "count": count, "places": places.where, "y": y.where,
+        "unit": unit,
     }  # fmt: skip
-    binder.builder.emit("top", 1, values, [x], [y, places], work=x.size * 3.0)
+    binder.builder.emit("top", -(-rows // unit), values, [x], [y, places], work=x.size * 3.0)
     binder.put(names[0], y)
     binder.put(names[1], places)
 
