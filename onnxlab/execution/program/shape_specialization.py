@@ -21,8 +21,8 @@ from onnxlab.ops import traits_of
 LARGEST: Final = 1 << 20
 """Bytes of an array above which computing it again is better than keeping it."""
 
-_ROOM = 1 << 23  # bytes kept for one set of shapes
-_KEPT = 4  # sets of shapes
+_ROOM = 1 << 23  # bytes kept for the first set of shapes, and less for each that follows, about 4 times as much in all
+_KEPT = 32  # sets of shapes: a function may be called once for each column of a table
 _SEEN = 64  # sets of shapes that were fed once and are remembered
 _NOTE = "shaped"
 
@@ -78,7 +78,7 @@ class ShapeSpecialization:
 
         def finish(frame: Sequence[Any]) -> None:
             folded = known_fold(program) or begin  # constants are folded first, maybe at the end of this run
-            self.known.keep(key, folded.knowing(program, self.border, frame, _ROOM, LARGEST))
+            self.known.keep(key, folded.knowing(program, self.border, frame, _ROOM // (1 + len(self.known)), LARGEST))
 
         return begin.holding(self.border), finish
 

@@ -239,7 +239,7 @@ def text_counts(stages: Sequence[str], **attributes: Any) -> Callable[[Array], A
 
 @kernel(BYTE_COUNTS, domain=OWN, bound=True)
 def byte_counts(
-    stages: Sequence[str], delimiter: str, expression: str, least: int, **attributes: Any
+    stages: Sequence[str], delimiter: str, expression: str, least: int, single: bool, **attributes: Any
 ) -> Callable[[Array, Array], Array]:
     """float32 [C, vocabulary] of what TEXT_BYTES makes, as by TEXT_COUNTS.
 
@@ -254,11 +254,13 @@ class Splitting(NamedTuple):
     Attributes:
         delimiter: what is between words; "" where they are runs of characters that match `expression`.
         least: characters that a word has at least.
+        single: whether each such character is a word.
     """
 
     delimiter: str
     expression: str
     least: int
+    single: bool = False
 
 
 NO_SPACE = r"\S"
@@ -275,9 +277,11 @@ def splitting(stages: Stages) -> Splitting | None:
     if tokenizer is None or tokenizer.get("mark"):
         return None
     least, expression = max(1, tokenizer.get("mincharnum", 1)), tokenizer.get("tokenexp") or ""
+    separators = [*(tokenizer.get("separators") or ())]
+    if expression == "." or (not expression and separators == [""]):
+        return Splitting("", "." if expression else "(?s:.)", least, single=True)
     if expression:
         return Splitting("", expression[:-1], least) if _RUNS.fullmatch(expression) else None
-    separators = [*(tokenizer.get("separators") or ())]
     is_plain = len(separators) == 1 and separators[0] and not SPECIAL.intersection(separators[0])
     return Splitting(separators[0], "", least) if is_plain else None
 

@@ -20,6 +20,7 @@ A record:
     y, width                  float32 [rows][width]: of columns; others are of what is no n-gram
     once                      1 where it only counts whether an n-gram is there
     weights                   float32 [width], 0 where there are none
+    single                    1 where each character of the class is a word
 """
 
 from __future__ import annotations
@@ -109,12 +110,17 @@ def _between(record, begin, end, at):
 
 @helper
 def _runs(record, place, end, at):
-    """Put the numbers of runs of a class of bytes; returns the place behind them."""
-    classes = word(record, 7)
+    """Put the numbers of runs of a class of bytes, or of its characters; returns the place behind them."""
+    classes, single = word(record, 7), word(record, 25)
     while place < end:
         begin = place
         while place < end and get_u8(classes + get_u8(place)) != 0:
             place += 1
+            if single:
+                while place < end and get_u8(place) & 192 == 128:
+                    place += 1
+                at = _put_word(record, begin, place - begin, at)
+                begin = place
         if place > begin:
             at = _put_word(record, begin, place - begin, at)
         place += 1

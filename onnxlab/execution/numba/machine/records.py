@@ -68,7 +68,7 @@ _MACHINE = (
 _TEXTS = (
     "kernel", "units", "texts", "ends", "rows", "delimiter", "delimiter_bytes", "classes", "least", "slots", "mask",
     "letters", "otherwise", "filler", "unknown", "tree", "levels", "shortest", "skip", "numbers", "counts", "y",
-    "width", "once", "weights",
+    "width", "once", "weights", "single",
 )  # fmt: skip
 _LOW_BITS = (
     "kernel", "units", "x", "offsets", "places", "y", "rows", "columns", "depth", "weights", "scales", "zeros", "block",

@@ -92,6 +92,17 @@ def test_words_have_some_characters_not_bytes(compiled) -> None:
     np.testing.assert_array_equal(compiled(ours, x), expected)
 
 
+@pytest.mark.parametrize("how", [{"tokenexp": "."}, {"separators": [""]}], ids=["any", "all"])
+@pytest.mark.parametrize("least", [1, 2])
+def test_characters(compiled, how, least: int) -> None:
+    pool = ["a", "é", "𝒳", "\n", " ", "\x00", "İ"]
+    tokens = node("Tokenizer", MICROSOFT, mark=0, mincharnum=least, pad_value="#", **how)
+    ours = onnxlab.load(model_of([tokens, counts(pool)]))
+    for items in (["aé𝒳\nab  a", "", "\n\n", "é", "\x00\ud800a", "aaa"], ["ab a"], ["\n"]):
+        x = np.array(items, object)
+        np.testing.assert_array_equal(compiled(ours, x), ours.run({"x": x}, exact=True)["y"])
+
+
 def test_a_large_vocabulary_and_long_texts(compiled) -> None:
     rng = np.random.default_rng(0)
     words = [f"w{number}" for number in range(30_000)]

@@ -15,7 +15,7 @@ from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.rules.registry import StaticFacts, rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.base.prepared_constants import remembered
-from onnxlab.ops.microsoft.text_counts import BYTE_COUNTS, ENCODING, NO_SPACE, OWN, TextCounter
+from onnxlab.ops.microsoft.text_counts import BYTE_COUNTS, ENCODING, OWN, TextCounter
 from onnxlab.ops.onnx.tensor.ngrams import GramTree, width_of
 
 _FIRST_HASH, _FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(1099511628211)
@@ -86,11 +86,11 @@ def _tables(attributes: Mapping[str, Any]) -> _Tables:
     tree, delimiter = counter.tree, attributes["delimiter"].encode(*ENCODING)
     numbers = {word.encode(*ENCODING): number for word, number in texts.numbers.items() if number != texts.otherwise}
     slots, letters = _slots(numbers)
-    inside = [
-        bool(re.fullmatch(expression, chr(code))) if code < 128 else expression == NO_SPACE for code in range(256)
-    ]
+    beyond = not expression.startswith("[")  # letters that are not ASCII's
+    inside = [bool(re.fullmatch(expression, chr(code))) if code < 128 else beyond for code in range(256)]
     words: dict[str, Word] = {
         "delimiter_bytes": len(delimiter), "least": attributes["least"], "mask": len(slots) - 1,
+        "single": int(attributes["single"]),
         "otherwise": texts.otherwise, "filler": texts.numbers.get(texts.filling, texts.otherwise),
         "unknown": tree.unknown, "levels": len(tree.levels[:longest]), "shortest": shortest, "skip": skip,
         "width": counter.width, "once": int(counter.once),
