@@ -18,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOOKING := $(VENV)/.onnxlab-for-looking
 STAMP := $(VENV)/.onnxlab-installed
-say = @printf '\033[1m%s\033[0m\n' $(1)
+say := @printf '\033[1m%s\033[0m\n'
 WORKERS ?= 2
 
 .PHONY: help lab test test-fast lint docs release bench bundle system venv clean
@@ -52,12 +52,12 @@ venv:
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 
 $(LOOKING): pyproject.toml hatch_build.py | venv
-	$(call say,"1 of 2: installing onnxlab, JupyterLab and onnxruntime into $(VENV); some 120 MB are fetched once")
+	$(say) "1 of 2: installing onnxlab, JupyterLab and onnxruntime into $(VENV); some 120 MB are fetched once"
 	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e '.[all]' | awk '/^(Collecting|Building|Installing|Successfully)/ {print substr($$0, 1, 100); fflush()}'
 	@touch $@
 
 $(STAMP): pyproject.toml hatch_build.py | system venv
-	$(call say,"installing what the tests need into $(VENV)")
+	$(say) "installing what the tests need into $(VENV)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lab,ort,test]'
 	@touch $@ $(LOOKING)
 
@@ -66,7 +66,7 @@ bundle: $(STAMP)
 
 lab: $(LOOKING)
 	@if $(BIN)/python -c 'import hatchling' 2>/dev/null; then $(BIN)/python hatch_build.py; fi
-	$(call say,"2 of 2: opening JupyterLab on the tour; Ctrl-C ends it")
+	$(say) "2 of 2: opening JupyterLab on the tour; Ctrl-C ends it"
 	@flags=(); \
 	[ "$$(id -u)" != 0 ] || flags+=(--allow-root); \
 	[ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ] || [ "$$(uname)" = Darwin ] || flags+=(--no-browser); \
