@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -213,7 +213,7 @@ class Listing:
                     yield ModelChange("added", subject, "", name, new=texts.type_text(info), scope=path)
                 elif field == "value_info":
                     yield from self._info(subject, was, info, path, (0, 0))
-                elif _renamed(was, names) != info:
+                elif renamed_entry(was, names) != info:
                     yield ModelChange("changed", subject, was.tensor_name, name, scope=path)
             for entry in getattr(before.proto, field):
                 name = entry_name(field, entry)
@@ -221,8 +221,12 @@ class Listing:
                     yield ModelChange("removed", subject, name, "", old=texts.type_text(entry), scope=path)
 
 
-def _renamed(annotation: onnx.TensorAnnotation, names: dict[str, str]) -> onnx.TensorAnnotation:
-    copy = onnx.TensorAnnotation.FromString(annotation.SerializeToString())
+def renamed_entry(entry: Any, names: Mapping[str, str]) -> Any:
+    """A declaration or quantization annotation with other names of the values that it mentions."""
+    copy = type(entry).FromString(entry.SerializeToString())
+    if isinstance(copy, onnx.ValueInfoProto):
+        copy.name = names.get(copy.name, copy.name)
+        return copy
     copy.tensor_name = names.get(copy.tensor_name, copy.tensor_name)
     for entry in copy.quant_parameter_tensor_names:
         entry.value = names.get(entry.value, entry.value)

@@ -8,7 +8,7 @@ from onnxlab.analysis.diff.becoming import Becoming
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.identical import identical, same_elements, same_folder, same_places
 from onnxlab.analysis.diff.matching import GraphMatching, match
-from onnxlab.analysis.diff.transfer import Transfer, refuse
+from onnxlab.analysis.diff.transfer import Transfer
 from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -59,7 +59,7 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
             transfer = Transfer(diff, graph, matching, edit.apply)
             transfer.run()
             if strict:
-                refuse(transfer.missing, transfer.conflicts)
+                _refuse(transfer.missing, transfer.conflicts)
         return transfer.missing + transfer.conflicts
 
 
@@ -99,3 +99,21 @@ def _through(pairs: GraphMatching, diff: Diff) -> GraphMatching:
         pairs.scopes[ident]: other for ident, other in diff.matching.scopes.items() if ident in pairs.scopes
     }
     return matching
+
+
+def _refuse(missing: list[str], conflicts: list[str]) -> None:
+    """Raise EditError where a difference changes what is not there, or what was changed here too."""
+    if missing:
+        raise EditError(
+            f"the difference changes what this model does not have: {_first(missing)}; "
+            "patch(strict=False) makes the other changes"
+        )
+    if conflicts:
+        raise EditError(
+            f"a conflict: the difference changes what this model has otherwise than both models: {_first(conflicts)}; "
+            "patch(strict=False) takes it from the difference"
+        )
+
+
+def _first(labels: list[str]) -> str:
+    return ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import onnx
 
 from onnxlab.analysis.diff import contents
 from onnxlab.analysis.diff.difference import Diff
+from onnxlab.analysis.diff.listing import renamed_entry
 from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.analysis.diff.orders import moved, numbered
-from onnxlab.errors import EditError
-from onnxlab.graph.edit.changes import (
-    InsertFormal,
-    InsertFunction,
-    InsertNode,
-    MoveNode,
-    RemoveFormal,
-    RemoveFunction,
-    RemoveNode,
-    RenameValue,
-    SetAttribute,
-    SetField,
-    SetFormal,
-    SetInitializer,
-    SetInputs,
-    SetOutputs,
-)
+from onnxlab.graph.edit import changes
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
-from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.index.named_entries import EntryField, entry_name, mentioned_names
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.tables import function_key
 from onnxlab.graph.protos.renaming import Renaming
 from onnxlab.graph.state.change import Change
@@ -83,19 +70,19 @@ class Transfer:
         if "docs" not in ignored:
             self._field(("model", 0), "doc_string", protos)
         if other.ir_version > max(header.ir_version, graph.header.ir_version):
-            self._do(SetField(("model", 0), "ir_version", other.ir_version))
+            self._do(changes.SetField(("model", 0), "ir_version", other.ir_version))
         self._keyed(("model", 0), protos, "the model")
         functions, its = ({function_key(entry): entry for entry in proto.functions} for proto in (header, other))
         present = {function_key(graph.scopes[ident].proto): ident for ident in graph.index.function_ids}
         for function in [key for key in its if key not in functions and key not in present]:
-            self._do(InsertFunction(len(graph.index.function_ids), its[function]))
+            self._do(changes.InsertFunction(len(graph.index.function_ids), its[function]))
         for function in [key for key in its if key not in functions and key in present]:
             if graph.scopes[present[function]].proto != its[function]:
                 self.conflicts.append(f"function {'::'.join(filter(None, function))}")
-                self._do(RemoveFunction(present[function]))
-                self._do(InsertFunction(len(graph.index.function_ids), its[function]))
+                self._do(changes.RemoveFunction(present[function]))
+                self._do(changes.InsertFunction(len(graph.index.function_ids), its[function]))
         for function in [key for key in functions if key not in its and key in present]:
-            self._do(RemoveFunction(present[function]))
+            self._do(changes.RemoveFunction(present[function]))
 
     # -- scopes -----------------------------------------------------------------------------------------------------
 
@@ -112,6 +99,9 @@ class Transfer:
         kinds: tuple[Any, ...] = ("input", "output")
         for kind in kinds:
             self._formals(before, after, target, kind)
+        self._entries(before, after, target, "value_info")
+        if not target.is_function:
+            self._entries(before, after, target, "quantization_annotation")
         self._drop_unread(before)
         if "names" not in self._diff.ignored:
             self._rename(before)  # to names that were in use until here
@@ -124,7 +114,7 @@ class Transfer:
                 continue
             value, old, new = graph.values[target_id], self._a.values[vid].name, self._b.values[other].name
             if new != old == value.name and not graph.index.lookup(graph.scopes[value.scope], new):
-                self._do(RenameValue(target_id, new))
+                self._do(changes.RenameValue(target_id, new))
 
     def _stored(self, after: Scope, target: Scope) -> None:
         """Bring stored tensors: new ones, and new elements of old ones."""
@@ -136,9 +126,19 @@ class Transfer:
             back = self._back.get(vid)
             if back is None:
                 name = self._name(vid, target)
-                self._do(SetInitializer(target.id, name, _called(value.initializer, name), sparse=sparse))
-            elif "weights" not in self._diff.ignored:
+                self._do(changes.SetInitializer(target.id, name, _called(value.initializer, name), sparse=sparse))
+                continue
+            if "weights" not in self._diff.ignored:
                 self._renew(back, value.initializer, sparse)
+            self._describe(self._a.values[back], value, self._graph.values.get(self._matching.values.get(back, 0)))
+
+    def _describe(self, before: ValueRecord, after: ValueRecord, target: ValueRecord | None) -> None:
+        """Make the changes of documentation and metadata of a stored tensor."""
+        stored = before.initializer, after.initializer, target and target.initializer
+        if target is not None and all(isinstance(tensor, onnx.TensorProto) for tensor in stored):
+            if "docs" not in self._diff.ignored:
+                self._field(("tensor", target.id), "doc_string", stored)
+            self._keyed(("tensor", target.id), stored, target.name)
 
     def _renew(self, a_id: int, stored: Any, sparse: bool) -> None:
         was = contents.constant_of(self._a, self._a.values[a_id])
@@ -153,8 +153,8 @@ class Transfer:
         present = contents.content(self._graph, target.initializer)
         self._compare(before, after, present, f"the elements of {target.name}")
         if isinstance(target.initializer, onnx.SparseTensorProto) != sparse:
-            self._do(SetInitializer(target.scope, target.name, None, sparse=not sparse))
-        self._do(SetInitializer(target.scope, target.name, _called(stored, target.name), sparse=sparse))
+            self._do(changes.SetInitializer(target.scope, target.name, None, sparse=not sparse))
+        self._do(changes.SetInitializer(target.scope, target.name, _called(stored, target.name), sparse=sparse))
 
     def _remove(self, node: NodeRecord) -> None:
         target = self._graph.nodes.get(self._matching.nodes.get(node.id, 0))
@@ -162,7 +162,7 @@ class Transfer:
             reads = [self._matching.values.get(vid, 0) for vid in node.inputs]
             if contents.behavior(self._a, node) != contents.behavior(self._graph, target) or reads != target.inputs:
                 self.conflicts.append(f"{self._graph.label(target)}, which goes")
-            self._do(RemoveNode(target.id))
+            self._do(changes.RemoveNode(target.id))
         elif not is_constant(node):
             self.missing.append(self._a.label(node))
 
@@ -184,7 +184,7 @@ class Transfer:
             at = target.position(graph.nodes[target_id])
             if ident in elsewhere and at != before + 1:
                 at = before if at < before else before + 1
-                self._do(MoveNode(target_id, at))
+                self._do(changes.MoveNode(target_id, at))
             before = at if ident in elsewhere else max(before, at)
             self._change(self._a.nodes[back], self._b.nodes[ident], graph.nodes[target_id], target)
 
@@ -195,7 +195,7 @@ class Transfer:
         proto = Renaming(names).node(node.proto)
         if proto.name and self._graph.index.nodes_called(target, proto.name):
             proto.name = f"{proto.name}_{position}"
-        self._do(InsertNode(target.id, position, proto))
+        self._do(changes.InsertNode(target.id, position, proto))
 
     def _is_unchanged(self, node: NodeRecord, other: NodeRecord) -> bool:
         reads = [self._pairs.values.get(vid, 0) for vid in node.inputs]
@@ -210,13 +210,13 @@ class Transfer:
             if ours.get(key) != theirs.get(key) and not bodies[0] == bodies[1] > 0:
                 if not any(bodies):  # names in bodies are this model's
                     self._compare(ours.get(key), theirs.get(key), present.get(key), f"attribute {key} of {label}")
-                self._do(SetAttribute(target_node.id, key, theirs.get(key)))
+                self._do(changes.SetAttribute(target_node.id, key, theirs.get(key)))
         inputs = self._rewired(target_node.inputs, (node.inputs, other.inputs), target, f"input {{}} of {label}")
         if inputs != list(target_node.proto.input):
-            self._do(SetInputs(target_node.id, tuple(inputs)))
+            self._do(changes.SetInputs(target_node.id, tuple(inputs)))
         outputs = self._rewired(target_node.outputs, (node.outputs, other.outputs), target, f"output {{}} of {label}")
         if outputs != list(target_node.proto.output):
-            self._do(SetOutputs(target_node.id, tuple(outputs)))
+            self._do(changes.SetOutputs(target_node.id, tuple(outputs)))
 
     def _compare(self, before: Any, after: Any, present: Any, label: str) -> None:
         """Note a conflict where this model has neither what the first model has nor what the second one has."""
@@ -237,7 +237,7 @@ class Transfer:
         if before == after or present == after or (not label and present != before):
             return
         self._compare(before, after, present, label)
-        self._do(SetField(place, field, after))
+        self._do(changes.SetField(place, field, changes.field_value(protos[1], field)))
 
     def _keyed(self, place: Target, protos: tuple[Any, Any, Any], label: str) -> None:
         """Make the changes of metadata and imports, entry by entry."""
@@ -250,7 +250,7 @@ class Transfer:
                 self._compare(before.get(name), entry, present.get(name), f"{field} {name or 'ai.onnx'} of {label}")
             if changed:
                 merged = [entry for entry in {**present, **changed}.values() if entry is not None]
-                self._do(SetField(place, field, tuple(merged)))
+                self._do(changes.SetField(place, field, tuple(merged)))
 
     def _rewired(self, ids: list[int], slots: tuple[list[int], list[int]], target: Scope, label: str) -> list[str]:
         """The names of a node's inputs or outputs here, with those changed that differ between the models."""
@@ -289,13 +289,13 @@ class Transfer:
         for vid, number in reversed(gone):
             places, place = numbered(_listed(target, kind)), (self._matching.values.get(vid, 0), number)
             if place in places:
-                self._do(RemoveFormal(target.id, kind, places.index(place)))
+                self._do(changes.RemoveFormal(target.id, kind, places.index(place)))
         for at, key in enumerate(new):
             formals, info = _listed(target, kind), getattr(after.proto, kind)[at]
             if key not in old:
                 name = self._name(key[0], target)
                 info = name if target.is_function else _called(info, name)
-                self._do(InsertFormal(target.id, kind, min(at, len(formals)), info))
+                self._do(changes.InsertFormal(target.id, kind, min(at, len(formals)), info))
             elif not target.is_function and (target_id := self._here(key[0], target)) in formals:
                 declared = getattr(before.proto, kind)[old.index(key)]
                 if declared.type != info.type:
@@ -307,7 +307,7 @@ class Transfer:
         """Give an input or output here the type that it has in the second model."""
         present = getattr(target.proto, kind)[place]
         self._compare(infos[0].type, infos[1].type, present.type, f"the type of {kind} {present.name}")
-        self._do(SetFormal(target.id, kind, place, _called(infos[1], present.name)))
+        self._do(changes.SetFormal(target.id, kind, place, _called(infos[1], present.name)))
 
     def _reorder(self, before: list[Any], after: list[Any], target: Scope, kind: Any) -> None:
         """Put inputs or outputs that the difference moves behind those that stand before them in the second model."""
@@ -324,17 +324,45 @@ class Transfer:
                 continue
             at = formals.index(standing[key])
             info = getattr(target.proto, kind)[at]
-            self._do(RemoveFormal(target.id, kind, at))
+            self._do(changes.RemoveFormal(target.id, kind, at))
             del formals[at]
             ahead = [
                 formals.index(standing[other]) for other in after[: after.index(key)] if standing[other] in formals
             ]
             ids = {self._name(key[0], target): standing[key][0]}
-            self._do(InsertFormal(target.id, kind, ahead[-1] + 1 if ahead else 0, info, ids))
+            self._do(changes.InsertFormal(target.id, kind, ahead[-1] + 1 if ahead else 0, info, ids))
 
     def _here(self, vid: int, target: Scope) -> int:
         """The value here of a value of the second model, 0 where there is none."""
         return target.names.get(self._name(vid, target), 0)
+
+    def _entries(self, before: Scope, after: Scope, target: Scope, field: EntryField) -> None:
+        """Bring declarations of inner values, unless this model has its own, and quantization annotations."""
+        ours, theirs, standing = (getattr(scope.proto, field) for scope in (before, after, target))
+        if "declarations" in self._diff.ignored or not (len(ours) or len(theirs)):
+            return
+        pairs, mentioned = self._pairs.values, partial(mentioned_names, field)
+        ids = {name: self._a.index.lookup(before, name) for name in chain.from_iterable(map(mentioned, ours))}
+        names = {name: self._b.values[pairs[vid]].name for name, vid in ids.items() if vid in pairs}
+        ids = {name: self._b.index.lookup(after, name) for name in chain(names.values(), *map(mentioned, theirs))}
+        partners = {name: self._name(vid, target) for name, vid in ids.items() if vid}
+        old = _by_name(field, ours, names)
+        new = _by_name(field, theirs, {name: name for name in partners})
+        entries = _by_name(field, standing, {other: name for name, other in partners.items()})
+        for name in [name for name in {**old, **new} if old.get(name) != new.get(name) and name in partners]:
+            entry, present = new.get(name), entries.get(name)
+            if entry == present or not self._graph.index.lookup(target, partners[name]):
+                continue
+            if field == "quantization_annotation":
+                self._compare(old.get(name), entry, present, f"the annotation of {partners[name]}")
+            elif present != old.get(name):
+                continue
+            order = [entry_name(field, item) for item in standing]
+            at = len(order) if present is None else order.index(partners[name])
+            if present is not None:
+                self._do(changes.RemoveEntry(target.id, field, at))
+            if entry is not None:
+                self._do(changes.InsertEntry(target.id, field, at, renamed_entry(entry, partners)))
 
     def _drop_unread(self, before: Scope) -> None:
         """Take away stored tensors that the second model does not have, unless something here reads them."""
@@ -344,11 +372,17 @@ class Transfer:
                 continue
             if target.initializer is not None and not target.uses and not target.formal_outputs:
                 sparse = isinstance(target.initializer, onnx.SparseTensorProto)
-                self._do(SetInitializer(target.scope, target.name, None, sparse=sparse))
+                self._do(changes.SetInitializer(target.scope, target.name, None, sparse=sparse))
 
 
 def _listed(scope: Scope, kind: Any) -> list[int]:
     return list(scope.inputs if kind == "input" else scope.outputs)
+
+
+def _by_name(field: EntryField, entries: Iterable[Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Entries under other names, but for those of values without one."""
+    named = ((entry, entry_name(field, entry)) for entry in entries)
+    return {names[name]: renamed_entry(entry, names) for entry, name in named if name in names}
 
 
 def _called(message: Any, name: str) -> Any:
@@ -357,21 +391,3 @@ def _called(message: Any, name: str) -> Any:
     copy.CopyFrom(message)
     (copy.values if isinstance(copy, onnx.SparseTensorProto) else copy).name = name
     return copy
-
-
-def refuse(missing: list[str], conflicts: list[str]) -> None:
-    """Raise EditError where a difference changes what is not there, or what was changed here too."""
-    if missing:
-        raise EditError(
-            f"the difference changes what this model does not have: {_first(missing)}; "
-            "patch(strict=False) makes the other changes"
-        )
-    if conflicts:
-        raise EditError(
-            f"a conflict: the difference changes what this model has otherwise than both models: {_first(conflicts)}; "
-            "patch(strict=False) takes it from the difference"
-        )
-
-
-def _first(labels: list[str]) -> str:
-    return ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")

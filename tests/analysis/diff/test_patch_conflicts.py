@@ -209,3 +209,46 @@ def test_a_tensor_that_cannot_be_read_is_the_same_under_another_name() -> None:
     first, second = onnxlab.Model(proto), onnxlab.Model(onnx.ModelProto.FromString(proto.SerializeToString()))
     second.value("k").name = "another"
     assert [change.kind for change in onnxlab.diff(first, second)] == ["renamed"]
+
+
+def annotated(model: onnxlab.Model, name: str, scale: str) -> onnxlab.Model:
+    """The model with a quantization annotation, a declaration and a text, all of values inside."""
+    graph = model.proto.graph
+    entry = onnx.StringStringEntryProto(key="SCALE_TENSOR", value=scale)
+    graph.quantization_annotation.append(onnx.TensorAnnotation(tensor_name=name, quant_parameter_tensor_names=[entry]))
+    graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, ["N", 2]))
+    graph.initializer[0].doc_string = f"the scale of {name}"
+    graph.initializer[0].metadata_props.add(key="of", value=name)
+    return onnxlab.Model(model.proto)
+
+
+def test_annotations_declarations_and_texts_of_tensors_come_under_the_names_here() -> None:
+    first, second, third = models()
+    second = annotated(second, "a", "k")
+    third.value("a").name, third.value("k").name = "inner", "two"
+    before = third.to_bytes()
+    assert third.patch(onnxlab.diff(first, second)) == []
+    graph = third.proto.graph
+    (annotation,) = graph.quantization_annotation
+    assert (annotation.tensor_name, annotation.quant_parameter_tensor_names[0].value) == ("inner", "two")
+    assert [info.name for info in graph.value_info] == ["inner"]
+    assert (graph.initializer[0].doc_string, graph.initializer[0].metadata_props[0].value) == ("the scale of a", "a")
+    third.undo()
+    assert third.to_bytes() == before
+    third.patch(onnxlab.diff(first, second, ignore=["declarations", "docs", "metadata"]))
+    assert third.to_bytes() == before
+    third.patch(onnxlab.diff(first, second))
+    third.patch(onnxlab.diff(second, first))
+    assert third.to_bytes() == before
+
+
+def test_another_annotation_here_is_a_conflict_and_another_declaration_stays() -> None:
+    first, second, third = models()
+    second, third = annotated(second, "a", "k"), annotated(third, "a", "b")
+    third.proto.graph.value_info[0].type.tensor_type.shape.dim[1].dim_param = "own"
+    third = onnxlab.Model(third.proto)
+    with pytest.raises(EditError, match="the annotation of a;"):
+        third.patch(onnxlab.diff(first, second))
+    assert third.patch(onnxlab.diff(first, second), strict=False) == ["the annotation of a"]
+    assert third.proto.graph.quantization_annotation[0].quant_parameter_tensor_names[0].value == "k"
+    assert third.proto.graph.value_info[0].type.tensor_type.shape.dim[1].dim_param == "own"
