@@ -82,6 +82,8 @@ export interface Given {
   heat: Heat | null;
   /** Nodes to draw faintly. */
   dimmed: readonly number[];
+  /** Nodes whose boxes are not faint, whatever else they hold. */
+  lit: readonly number[];
   /** Nodes that a rewrite would take out. */
   going: readonly number[];
   /** The nodes of a rewrite: those in whose place others come, and operators; none where a node is only changed. */

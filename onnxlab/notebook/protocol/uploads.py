@@ -91,7 +91,7 @@ class Uploads:
             del self._files[oldest]
         if self._size() + len(piece) > MOST:
             self._files.pop(file, None)
-            hint = "Read it in a cell instead: model.insert('path.onnx'), value.array = np.load('path.npy')."
+            hint = "Read it in a cell: onnxlab.load('path.onnx') can be compared with, inserted or shown; np.load."
             raise ProtocolError("too_large", f"{name} has more than {MOST >> 20} MB", hint)
         upload.data += piece
         self._files[file] = upload

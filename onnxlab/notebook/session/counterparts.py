@@ -3,6 +3,7 @@
 The page chooses by ids that the kernel gave out; no text of it becomes a path or the name of a variable.
 """
 
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -103,14 +104,18 @@ def _models(model: Model) -> Iterator[Counterpart]:
     for name, held in variables.items():
         if issubclass(type(held), Model) and not name.startswith("_") and id(held) not in seen:
             seen.add(id(held))
-            yield Counterpart("model", name, held.name, partial(_same, held))
+            yield Counterpart("model", name, held.name, partial(_alive, weakref.ref(held)))
     for shown in open_models():
         if id(shown) not in seen:
             seen.add(id(shown))
-            yield Counterpart("model", shown.name, "in another view", partial(_same, shown))
+            yield Counterpart("model", shown.name, "in another view", partial(_alive, weakref.ref(shown)))
 
 
-def _same(model: Model) -> Model:
+def _alive(reference: "weakref.ref[Model]") -> Model:
+    """A model that the list does not keep alive. Raises ProtocolError where it is gone."""
+    model = reference()
+    if model is None:
+        raise ProtocolError("gone", "The model is no longer in the kernel.", "Open the list again.")
     return model
 
 

@@ -40,6 +40,7 @@ def test_a_selection_is_cut_out_looked_at_and_downloaded(lab: Lab, widget: Widge
     widget.get("cut-make").wait_for()
     assert widget.get("cut-count").inner_text().startswith("3 nodes and 5 initializers make the new model")
     assert widget.get("cut-its-inputs").inner_text() == "stem/relu_out float32[batch,8,8,8]"
+    widget.settle()
     lab.screenshot(SCREENS / "cut_out.png")
     with lab.page.expect_download() as download:
         widget.get("cut-make").click()

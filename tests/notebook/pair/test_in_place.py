@@ -1,7 +1,9 @@
 """A second model in the place of a view: what can be chosen, what the page may ask for, and the way back."""
 
 import base64
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -131,6 +133,19 @@ def test_a_choice_of_a_history_that_went_on_otherwise_is_refused(far: Far) -> No
     model.undo()
     model.nodes["/stem/relu/Relu"].op_type = "Sigmoid"
     assert "other edits" in far.ask("compare", counterpart=chosen)["error"]["message"]
+
+
+def test_a_listed_model_is_not_kept_alive(far: Far, tmp_path: Path) -> None:
+    other = ModelWidget(onnxlab.load())
+    other.model.save(tmp_path / "short_lived.onnx")
+    alive = weakref.ref(other.model)
+    named = [row["id"] for row in far.listed() if (row["kind"], row["title"]) == ("model", "short_lived.onnx")]
+    other.close()
+    del other
+    gc.collect()
+    assert alive() is None
+    (chosen,) = named
+    assert far.ask("compare", counterpart=chosen)["error"]["code"] == "gone"
 
 
 def test_a_file_that_is_gone_is_refused(far: Far, tmp_path: Path) -> None:

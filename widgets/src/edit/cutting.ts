@@ -36,6 +36,7 @@ export class Cutting {
     const turn = ++this.#turn,
       cut: AskedCut = { way, values, siblings, preview: null, refused: "" };
     this.asked.value = cut;
+    if (way === "out") this.#app.picked.show(values);
     this.#app.picked.select([]);
     const valuesOf = (...ways: CutWay[]) => (ways.includes(way) ? values : []);
     try {
@@ -48,7 +49,7 @@ export class Cutting {
       });
       if (turn !== this.#turn) return;
       this.asked.value = { ...cut, preview };
-      this.#app.picture?.mark({ dimmed: preview.nodes });
+      this.#app.picture?.mark({ dimmed: preview.nodes, lit: valuesOf("out") });
     } catch (error) {
       if (turn === this.#turn) this.asked.value = { ...cut, refused: asRequestError(error).message };
     }
@@ -81,6 +82,6 @@ export class Cutting {
     this.#turn++;
     if (!this.asked.value) return;
     this.asked.value = null;
-    this.#app.picture?.mark({ dimmed: [] });
+    this.#app.picture?.mark({ dimmed: [], lit: [] });
   }
 }

@@ -37,8 +37,11 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
   return counts;
 }
 
-/** The boxes of nodes that are drawn faintly, with the inputs that nothing else reads and the outputs that they make. */
-export function faintBoxes(ground: Ground, nodes: readonly number[]): Map<number, number> {
+/**
+ * The boxes of nodes that are drawn faintly, with the inputs that nothing else reads and the outputs that they make;
+ * without those that hold `lit` nodes too.
+ */
+export function faintBoxes(ground: Ground, nodes: readonly number[], lit: readonly number[]): Map<number, number> {
   const boxes = countsOf(ground, nodes);
   if (!nodes.length) return boxes;
   const faint = new Set(nodes),
@@ -51,6 +54,7 @@ export function faintBoxes(ground: Ground, nodes: readonly number[]): Map<number
         : store.uses(value).length > 0 && store.uses(value).every(({ node }) => faint.has(node));
     if ((kind === OUTPUT || kind === INPUT) && values.every(isGone)) boxes.set(i, 1);
   });
+  for (const box of countsOf(ground, lit).keys()) boxes.delete(box);
   return boxes;
 }
 

@@ -40,6 +40,7 @@ export class Overlay {
   /** Ports of the box under the pointer. */
   ports: Marks["ports"] = [];
   #dimmed: readonly number[] = [];
+  #lit: readonly number[] = [];
   #going: Given["going"] = [];
   #coming: Given["coming"] = [];
   #heat: Heat | null = null;
@@ -119,6 +120,11 @@ export class Overlay {
     this.#counted = null;
   }
 
+  set lit(nodes: readonly number[]) {
+    this.#lit = nodes;
+    this.#counted = null;
+  }
+
   set going(nodes: Given["going"]) {
     this.#going = nodes;
     this.#counted = null;
@@ -166,7 +172,7 @@ export class Overlay {
       changedBoxes: boxesOfValues(ground, [...this.#changed.keys()].slice(0, FLASHED)),
       matches: countsOf(ground, this.#highlights),
       heat: this.#heat && heatOfBoxes(ground, this.#heat),
-      dimmed: faintBoxes(ground, this.#dimmed),
+      dimmed: faintBoxes(ground, this.#dimmed, this.#lit),
       going: countsOf(ground, this.#going),
       coming: comingOf(ground, this.#coming),
       badges: badgesOf(ground, this.#diagnostics),

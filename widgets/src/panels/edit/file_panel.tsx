@@ -10,7 +10,7 @@ import { plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 import { focusPicture, onEscape } from "./form.tsx";
-import { asParameters, firstWiring, Insertion } from "./insertion.tsx";
+import { asParameters, firstWiring, Insertion, type Wiring } from "./insertion.tsx";
 
 type Way = "open" | "compare" | "insert" | "weights";
 
@@ -105,6 +105,10 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
   const [way, setWay] = useState<Way>(() => preferred(ways, insert));
   const [wiring, setWiring] = useState(() => firstWiring(app, wires));
   const [problem, setProblem] = useState("");
+  const rewire = (changed: Wiring) => {
+    setWiring(changed);
+    setProblem("");
+  };
   const [busy, setBusy] = useState(false);
   const act = async () => {
     setBusy(true);
@@ -161,7 +165,7 @@ function Ways({ app, inHand, offer, close }: WaysProps) {
             row(
               "insert",
               wires.connect && wires.feed ? "Insert it on the line" : "Insert it into this model",
-              way === "insert" && <Insertion app={app} offer={offer} wiring={wiring} change={setWiring} />,
+              way === "insert" && <Insertion app={app} offer={offer} wiring={wiring} change={rewire} />,
             )}
           {weights && row("weights", "Apply it as weights of this model", <Effect weights={weights} />)}
         </div>

@@ -54,17 +54,16 @@ export function Insertion({ app, offer, wiring, change }: InsertionProps) {
   const wires = (side: "connect" | "feed", values: OfferedValue[], words: string) =>
     values.slice(0, ROWS).map(({ name, label }, place) => (
       <label key={`${side} ${place}`} class="ol-wire-row">
-        <span class="ol-mono">
-          <Elided text={name} middle />
+        <span>
+          <Elided class="ol-mono" text={name} middle />
+          <Elided class="ol-dim" text={label} />
         </span>
-        <span class="ol-dim">
-          {label} {words}
-        </span>
+        <span class="ol-dim">{words}</span>
         <input
           class="ol-input ol-mono"
           list={list}
           spellcheck={false}
-          placeholder={side === "connect" ? "none: an input of the model" : "nothing"}
+          placeholder={side === "connect" ? "none: becomes an input" : "nothing"}
           value={wiring[side][place] ?? ""}
           data-testid={`insert-${side}-${place}`}
           onInput={(event) => {
@@ -83,7 +82,7 @@ export function Insertion({ app, offer, wiring, change }: InsertionProps) {
         ))}
       </datalist>
       {wires("connect", offer.inputs, "reads")}
-      {wires("feed", offer.outputs, "is read instead of")}
+      {wires("feed", offer.outputs, "replaces")}
       {formFields("insert_model", { outputs: wiring.outputs }, ["file"]).map((field) => (
         <FieldRow
           key={field.name}
