@@ -259,7 +259,7 @@ export class Painter {
         ctx.fillText(count, left, y);
       }
       if (marks.flash > 0 && marks.changed.has(value)) {
-        this.#flashed(marks.changed.get(value)!, x, y, marks.flash);
+        this.#flashed([marks.changed.get(value)![0], this.#texts.label(value)], x, y, marks.flash);
         continue;
       }
       const ran = marks.ran.get(value);
