@@ -174,8 +174,9 @@ class ModelRewriting(PatternMatching):
         Args:
             form: "int8_weights", "float16_weights" and "bfloat16_weights" store large weights in fewer bits, and nodes
                 compute in float32 as before; "float16" and "bfloat16" compute in that type wherever operators and
-                numbers allow it; "int8" computes products and what stands between them in 8 bits. "int4_weights" and
-                "uint4_weights" store matrices of products in blocks of 4 bits.
+                numbers allow it; "int8" computes products and what stands between them in 8 bits, and
+                "int8_dynamic" products with matrices, without inputs of yours. "int4_weights" and "uint4_weights"
+                store matrices of products in blocks of 4 bits.
             verify: run the model before and after; what makes NaN or infinities of finite numbers is taken back, and
                 `note` of the receipt says how far the outputs are off.
             samples: inputs to run on, in place of the first ones of `calibrate`, or made-up ones.

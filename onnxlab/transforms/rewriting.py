@@ -357,11 +357,10 @@ class Rewriting:
             self.graph.apply(SetInitializer(scope.id, name, tensor))
         return self.graph.values[scope.names[name]]
 
-    def fresh(self, name: str) -> str:
-        """A name that no value has, like the one given."""
-        if self._names is None:
-            self._names = FreshNames(self.graph)
-        return self._names.value(name)
+    def fresh(self, name: str, node: bool = False) -> str:
+        """A name that no value has, or no node of the main graph, like the one given."""
+        self._names = self._names or FreshNames(self.graph)
+        return self._names.node(name) if node else self._names.value(name)
 
     def replace_by(self, node: NodeRecord, arrays: dict[int, Array]) -> bool:
         """Store what a node makes in its place: arrays by value id, of all its values that are read.

@@ -25,15 +25,9 @@ if TYPE_CHECKING:
 _GOOD = ("bit equal", "equal within noise", "rounded")
 _SAMPLE = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
 FORMS = (
-    "int8",
-    "int4_weights",
-    "uint4_weights",
-    "int8_weights",
-    "float16_weights",
-    "bfloat16_weights",
-    "float16",
-    "bfloat16",
-)
+    "int8", "int8_dynamic", "int4_weights", "uint4_weights", "int8_weights", "float16_weights", "bfloat16_weights",
+    "float16", "bfloat16",
+)  # fmt: skip
 
 
 def add(verbs: Verbs) -> None:

@@ -3,6 +3,8 @@
 Files:
     calibration     Calibration: the ranges of the values that are to be stored in 8 bits, from runs on inputs as they
                     come in use.
+    dynamic_int8    Products of integers with ranges that each run measures: DynamicQuantizeLinear before a
+                    MatMulInteger, for no inputs.
     forms           Forms of a model in fewer bits, by name: what each does, which version of ai.onnx it needs, and
                     its pipeline.
     half_precision  Nodes that compute in half precision: weights and values between them are of half the bytes, with

@@ -10,13 +10,13 @@ from onnxlab.argument_types import expect
 from onnxlab.errors import TransformError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.transforms.pipeline import Pipeline
-from onnxlab.transforms.quantization import half_precision, static_int8, stored_weights
+from onnxlab.transforms.quantization import dynamic_int8, half_precision, static_int8, stored_weights
 from onnxlab.transforms.quantization.calibration import Calibration
 from onnxlab.transforms.rewriting import Rewriting
 
 FormName = Literal[
-    "int8", "int4_weights", "uint4_weights", "int8_weights", "float16_weights", "bfloat16_weights", "float16",
-    "bfloat16",
+    "int8", "int8_dynamic", "int4_weights", "uint4_weights", "int8_weights", "float16_weights", "bfloat16_weights",
+    "float16", "bfloat16",
 ]  # fmt: skip
 
 
@@ -41,6 +41,10 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType({
     "int8": Form(
         "Compute in 8 bits between QuantizeLinear and DequantizeLinear, with ranges measured on inputs of yours.",
         13, dtypes.INT8, None,
+    ),
+    "int8_dynamic": Form(
+        "Multiply integers by matrices in int8, with ranges that each run measures; for transformers without inputs.",
+        11, dtypes.INT8, dynamic_int8.run,
     ),
     "int4_weights": Form(
         "Store matrices of products in int4 with a scale for each block; runtimes multiply them as they are.",
@@ -98,7 +102,7 @@ def plan_of(
     if chosen.run is None and calibration is None:
         raise TransformError(
             f"{form} needs ranges of values: give inputs as they come in use, "
-            f"model.quantize({form!r}, calibrate=[{{name: array}}, ...])"
+            f"model.quantize({form!r}, calibrate=[{{name: array}}, ...]), or let each run measure them: 'int8_dynamic'"
         )
 
     def plan(rewriting: Rewriting) -> None:

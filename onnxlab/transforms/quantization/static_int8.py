@@ -177,6 +177,7 @@ class _Conversion:
             parts.append(self._stored_scales[key])
         middle = self._rewriting.fresh(f"{result}_quantized")
         for op_type, read, target in (("QuantizeLinear", source, middle), ("DequantizeLinear", middle, result)):
-            pair = helper.make_node(op_type, [read, *parts], [target], f"{result}/{op_type}")
+            called = self._rewriting.fresh(f"{result}/{op_type}", node=True)
+            pair = helper.make_node(op_type, [read, *parts], [target], called)
             self._graph.apply(InsertNode(main.id, position, pair))
             position += 1

@@ -214,7 +214,7 @@ def put(
     names = [rewriting.fresh(f"{name}_{suffix}") for suffix in suffixes]
     for part, array in zip(names, parts, strict=True):
         rewriting.store(part, array, scope)
-    node = helper.make_node(op_type, names, [name], f"{name}/{op_type}", **attributes)
+    node = helper.make_node(op_type, names, [name], rewriting.fresh(f"{name}/{op_type}", node=True), **attributes)
     graph.apply(InsertNode(scope.id, 0, node))
 
 

@@ -14,6 +14,7 @@ const LEVELS = ["basic", "extended", "layout"];
 /** Forms in fewer bits, as `model.quantize` takes them, and in words. */
 const FORMS: Readonly<Record<string, string>> = {
   int8: "compute in int8 (ranges of the last run)",
+  int8_dynamic: "products in int8 (ranges of each run)",
   int4_weights: "weights in int4",
   uint4_weights: "weights in uint4",
   int8_weights: "weights in int8",

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 import onnxlab
 from tests.support.oracle import Oracle
-from tests.transforms.test_static_int8 import Arrays, fused
+from tests.transforms.quantization.test_static_int8 import Arrays, fused
 
 
 def random_network(seed: int) -> tuple[onnx.ModelProto, list[str]]:

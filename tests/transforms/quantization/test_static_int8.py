@@ -63,12 +63,12 @@ def parsed(body: str, shape: str = "float[n,8]", opset: int = 18, **weights: Any
     return proto
 
 
-def fused(data: bytes, folder: Path) -> tuple[Any, Counter[str]]:
-    """A session of onnxruntime with all its optimizations, and its operators."""
+def fused(data: bytes, folder: Path, x64: str = "1") -> tuple[Any, Counter[str]]:
+    """A session of onnxruntime with all its optimizations, and its operators; sums of 8 bits saturate without x64."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    options.add_session_config_entry("session.x64quantprecision", x64)
     options.optimized_model_filepath = str(folder / "optimized.onnx")
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
