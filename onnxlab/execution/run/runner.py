@@ -24,7 +24,7 @@ from typing import Any
 from weakref import WeakMethod
 
 from onnxlab.errors import FeedError
-from onnxlab.execution.base import watching
+from onnxlab.execution.base import background, watching
 from onnxlab.execution.base.array_memory import copied, retain_freed
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
@@ -184,7 +184,8 @@ class Runner:
             results = self._fast(owner, feeds, outputs, keep)
             if results is not None:
                 return results
-        request = self._requested(owner, feeds, outputs, keep, limits, plain and strict, seed)
+        with background.run():  # other inputs may make many kept values stale
+            request = self._requested(owner, feeds, outputs, keep, limits, plain and strict, seed)
         if strict:
             self._refused.check(request.compiler, request.arrays, request.names)
         if exact and not request.state.exact:
@@ -267,15 +268,14 @@ class Runner:
         owner.fallbacks.ran((tuple(arrays), names), program)
         owner.ran = program
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting
-        if settled and request.is_like_others:
-            key = run_key(request.compiler.version, request.unchecked, request.asked)
-            if key is not None:
-                seconds = program.notes.get(PACE, (0, inf))[1]
-                before = owner.specialized.get(key)
-                if before is not None and before.program is program:
-                    before.seconds = seconds
-                else:
-                    owner.specialized.keep(key, Specialization(program, owner.threads, seconds))
+        key = run_key(request.compiler.version, request.unchecked, request.asked) if request.is_like_others else None
+        if settled and key is not None:
+            seconds = program.notes.get(PACE, (0, inf))[1]
+            before = owner.specialized.get(key)
+            if before is not None and before.program is program:
+                before.seconds = seconds
+            else:
+                owner.specialized.keep(key, Specialization(program, owner.threads, seconds))
         results.update((value.path, value.found(call.run.seen)) for value in request.inner)
         return request.picked(results)
 

@@ -110,6 +110,21 @@ def test_a_fallback_answers_until_a_program_is_made_in_the_background(keep):
     assert threading.main_thread() not in slow.threads
 
 
+def test_the_background_thread_rests_while_a_run_finds_out_what_its_inputs_make_stale(monkeypatch):
+    _, runner, _ = made()
+    runs, counts, before = set(), [], runner._requested
+
+    def requested(*arguments):
+        counts.append(len(runs))
+        return before(*arguments)
+
+    monkeypatch.setattr(background, "_runs", runs)
+    monkeypatch.setattr(runner, "_requested", requested)
+    run_and_wait(runner, keep=True)
+    assert counts == [1]
+    assert not runs
+
+
 def test_the_nodes_of_a_stand_in_are_not_looked_for_again(monkeypatch):
     views, before = [], ScopeCompiler.view
 
