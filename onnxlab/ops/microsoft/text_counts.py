@@ -84,7 +84,9 @@ def counted(
             _replaced[node] = before, *_nodes(node, before, fixed)
         _, whole, pair = _replaced[node]
         if whole is not None and is_texts(before[-1].inputs[0]):
-            is_free = bool(pair) and present is not None and not any(name in present for name in pair[0].outputs)
+            names = pair[0].outputs if pair else ()
+            is_free = bool(names) and present is not None and makers.keys().isdisjoint(names)
+            is_free = is_free and not any(name in (present or ()) for name in names)
             replaced[node] = pair if is_free else [whole]
             if is_free:
                 kinds = zip(pair[0].outputs, (dtypes.UINT8, dtypes.INT64), strict=True)
@@ -308,7 +310,7 @@ def text_bytes(case: str, spaced: int) -> Callable[[Array], tuple[Array, Array]]
         if joined.isascii():
             memory, lengths = change(joined).encode(), map(len, items)
         else:
-            changed = map(change, items)
+            changed = map(change, items) if case else items
             pieces = [(" ".join(text.split()) if spaced else text).encode(*ENCODING) for text in changed]
             memory, lengths = b"".join(pieces), map(len, pieces)
         size = max(_LEAST_BYTES, 1 << (len(memory) - 1).bit_length())

@@ -144,3 +144,58 @@ def test_other_objects_than_strings_and_no_texts(compiled) -> None:
         x = np.array(items, object)
         expected = onnxlab.load(model_of(chain)).run({"x": x}, exact=True)["y"]
         np.testing.assert_array_equal(compiled(ours, x), expected)
+
+
+def run(chain, items):
+    """Results of kernels, and of NumPy node by node: y, or the type of the error."""
+    ours = onnxlab.load(model_of(chain))
+    results = []
+    for arguments in ({"providers": [NumbaProvider(background=False), "numpy"]}, {"exact": True}):
+        try:
+            results.append(ours.run({"x": np.array(items, object)}, strict=False, **arguments)["y"])
+        except onnxlab.errors.OnnxlabError as error:
+            results.append(type(error))
+    return results
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ngram_indexes": [-1, 0, 1]}, {"ngram_indexes": [0, 0, 0]}, {"max_skip_count": 1 << 40},
+        {"max_skip_count": -3},
+        {"min_gram_length": 5}, {"max_gram_length": 0}, {"max_gram_length": -1}, {"weights": [np.inf, -np.inf, np.nan]},
+        {"ngram_indexes": [7, 100, 3]}, {"ngram_counts": [0, 0]}, {"ngram_counts": [2, 0]}, {"ngram_counts": [0, 3]},
+    ],
+    ids=lambda changes: "-".join(f"{name}={value}" for name, value in changes.items()),
+)  # fmt: skip
+def test_odd_settings(changes) -> None:
+    """Nothing is written beyond a row, and refused is what NumPy refuses."""
+    settings = {"mode": "TFIDF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, "ngram_counts": [0],
+                "ngram_indexes": [0, 1, 2], "pool_strings": ["a", "b", "c"], "weights": [1.0, 2.0, 3.0]}  # fmt: skip
+    chain = [node("StringSplit", outputs=2, delimiter=" "), node("TfIdfVectorizer", **settings | changes)]
+    for items in (["a b c a"], ["a", "c b a b", ""]):
+        ours, expected = run(chain, items)
+        if isinstance(expected, type):
+            assert isinstance(ours, type)
+        else:
+            np.testing.assert_array_equal(ours, expected)
+
+
+def test_texts_that_are_longer_than_a_float_counts() -> None:
+    pool = ["a", "b"]
+    chain = [node("StringSplit", outputs=2, delimiter=" "), counts(pool, max_gram_length=1, max_skip_count=0)]
+    ours, expected = run(chain, ["a b " * (9 << 19)])
+    np.testing.assert_array_equal(ours, expected)
+    assert expected.max() > 1 << 22
+
+
+def test_texts_with_a_say_of_their_own(compiled) -> None:
+    class Text(str):
+        """A string that prints as another one."""
+
+        def __str__(self) -> str:
+            return "b b"
+
+    ours = onnxlab.load(model_of([node("StringSplit", outputs=2, delimiter=" "), counts(["é", "b"])]))
+    x = np.array([Text("é é"), "b"], object)
+    np.testing.assert_array_equal(compiled(ours, x), ours.run({"x": x}, exact=True)["y"])

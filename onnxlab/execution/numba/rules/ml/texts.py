@@ -21,6 +21,8 @@ from onnxlab.ops.onnx.tensor.ngrams import GramTree, width_of
 _FIRST_HASH, _FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(1099511628211)
 _MOST = 1 << 24
 """The most words that a float32 counts."""
+_SKIP = 16
+"""The most items that are skipped: the kernel cannot be stopped."""
 
 
 class _Tables(NamedTuple):
@@ -100,7 +102,12 @@ def _tables(attributes: Mapping[str, Any]) -> _Tables:
 
 
 def _accept(node: NodeView, view: StaticFacts) -> str:
-    return "" if remembered(width_of, node.attributes["TfIdfVectorizer.ngram_indexes"]) else "no n-gram is counted"
+    attributes = node.attributes
+    indexes = attributes["TfIdfVectorizer.ngram_indexes"]
+    if not remembered(width_of, indexes) or min(indexes) < 0:
+        return "no n-gram is counted, or one in no column"
+    skip = attributes["TfIdfVectorizer.max_skip_count"]
+    return f"{skip} items are skipped" if not 0 <= skip <= _SKIP else ""
 
 
 @rule(BYTE_COUNTS, domain=OWN, accept=_accept, weight=8, reads=(1,))
