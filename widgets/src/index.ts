@@ -21,13 +21,16 @@ function render({ model, el }: RenderContext): () => void {
       onHeight: (listener) => listen(model, "change:height", listener),
     });
   }
-  const unmount = mount(el, commTransport(model), traits(model));
+  let leave = () => {};
+  const unmount = mount(el, commTransport(model), traits(model), ({ client }) => {
+    leave();
+    leave = pairInPlace(el, model, client, () => setTrait(model, "sides", 0));
+  });
   const forget = keepNote(
     model.widget_manager,
     String(model.get("session") ?? ""),
     String(model.get("_model_module_version") ?? ""),
   );
-  const leave = pairInPlace(el, model, () => setTrait(model, "sides", 0));
   return () => {
     leave();
     forget();

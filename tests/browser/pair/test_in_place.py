@@ -52,6 +52,20 @@ def test_a_view_is_compared_with_its_model_as_loaded_and_comes_back_as_it_was(la
     assert lab.errors == []
 
 
+def test_a_pair_outlives_a_reload_and_leaves_its_place_when_the_kernel_ends(lab: Lab) -> None:
+    begin = "view = onnxlab.show(model)\nview.show_pair(model.changes_since())\nview"
+    lab.open("outlives.ipynb", [EDITED, begin]).run_all()
+    page = lab.page
+    page.get_by_test_id("pair-change").first.wait_for()
+    lab.command("docmanager:save")
+    page.reload()
+    lab.wait_ready("outlives.ipynb")
+    page.get_by_test_id("pair-change").first.wait_for()
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.get_by_test_id("onnxlab-pair").wait_for(state="detached")
+    page.get_by_test_id("banner").first.wait_for()
+
+
 def test_a_dropped_model_is_compared_and_a_broken_one_refused_with_a_way_out(lab: Lab) -> None:
     lab.open("dropped_pair.ipynb", [EDITED, "onnxlab.show(model)"]).run_all()
     page, widget = lab.page, lab.widget()

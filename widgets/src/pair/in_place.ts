@@ -1,5 +1,6 @@
 /** Two models in the place of a view, for as long as the kernel says: the view is hidden meanwhile, and stays as it is. */
 
+import type { Client } from "../kernel/client.ts";
 import { listen, type WidgetModel } from "../kernel/transport.ts";
 import { mountPair, type PairSize } from "./mount_pair.tsx";
 import { sideTransport } from "./side_transport.ts";
@@ -13,15 +14,18 @@ export function sidesOf(model: WidgetModel) {
   return ["a", "b"].slice(0, Number(model.get("sides")) || 0).map((side) => sideTransport(model, side));
 }
 
-export function pairInPlace(el: HTMLElement, model: WidgetModel, end: () => void): () => void {
+/** `client` is the hidden view's own: without a kernel there is no pair, and the view says so. */
+export function pairInPlace(el: HTMLElement, model: WidgetModel, client: Client, end: () => void): () => void {
   const { ownerDocument } = el;
-  let unmount = () => {};
+  let unmount = () => {},
+    shows = false;
   const update = () => {
     unmount();
     unmount = () => {};
     const sides = sidesOf(model);
-    el.classList.toggle(PAIRED, sides.length > 0);
-    if (!sides.length) return;
+    shows = sides.length > 0 && !["connecting", "gone"].includes(client.connection);
+    el.classList.toggle(PAIRED, shows);
+    if (!shows) return;
     if (el.contains(ownerDocument.fullscreenElement)) void ownerDocument.exitFullscreen();
     const size: PairSize = {
       height: () =>
@@ -31,9 +35,13 @@ export function pairInPlace(el: HTMLElement, model: WidgetModel, end: () => void
     unmount = mountPair(el, sides, size, end);
   };
   update();
-  const off = listen(model, "change:sides", update);
+  const offs = [
+    listen(model, "change:sides", update),
+    client.on("connection", (connection) => (connection === "gone" || !shows) && update()),
+  ];
   return () => {
-    off();
+    for (const off of offs) off();
     unmount();
+    el.classList.remove(PAIRED);
   };
 }

@@ -65,7 +65,6 @@ export class Pair {
       app.store.on("reset", () => this.#later(0)),
       app.store.on("commit", () => this.#later(SETTLES_MS)),
       app.picked.subject.on((subject) => this.#selected(side, subject)),
-      app.client.on("connection", (connection) => connection === "gone" && this.end?.()),
       app.attached.on((picture) => picture?.on("looked", () => this.#looked(side))),
     );
   }
