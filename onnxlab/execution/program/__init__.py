@@ -8,7 +8,7 @@ Files:
                           run of a program.
     executor              The loop that runs a program, and what kernels may ask of it.
     feeds                 The caller's arrays, checked against what the model declares before anything runs.
-    loop_body             Loops over a body that is one compiled part: the part runs all iterations at once.
+    loop_body             Loops over a body that is one compiled part, or carries nothing: all iterations run at once.
     program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array
                           can be let go.
     run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.

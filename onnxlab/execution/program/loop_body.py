@@ -1,4 +1,4 @@
-"""Loops over a body that is one compiled part: the part runs all iterations at once."""
+"""Loops over a body that is one compiled part, or carries nothing: all iterations run at once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from onnxlab.execution.program.constant_folding import FoldedProgram
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.limits import Repeated, Repetition
+from onnxlab.ops.onnx.control.mapped_body import BodyStep, MappedBody, mapped_body
 
 _NOTE = "repeated"
 
@@ -121,22 +122,27 @@ class LoopBody:
         return iterations, outputs
 
 
-def loop_body(program: Program | None, repetition: Repetition, growth: Sequence[LoopGrowth]) -> LoopBody | None:
-    """The loop over a body's program, None where the program is not one part or has not run."""
+def loop_body(
+    program: Program | None, repetition: Repetition, growth: Sequence[LoopGrowth]
+) -> LoopBody | MappedBody | None:  # fmt: skip
+    """The loop over a body's program, None where it has not run, and is neither one part nor a map of its inputs."""
     if program is None or (folded := constant_folding.known_fold(program)) is None:
         return None
     notes = program.notes.setdefault(_NOTE, {})
     if repetition not in notes:
-        notes[repetition] = _matched(program, folded, _shortened(repetition, growth), growth)
-    return cast("LoopBody | None", notes[repetition])
+        notes[repetition] = _matched(program, folded, _shortened(repetition, growth), growth) or (
+            mapped_body([BodyStep(step.op, step.call, row[0].reads, row[0].results) for row in folded.rows
+                         if (step := row[0].step)], program.feed_slots, program.output_slots, folded.template,
+                        repetition) if not growth and all(row[0].step.pure and not row[0].step.context
+                                                          for row in folded.rows) else None
+        )  # fmt: skip
+    return cast("LoopBody | MappedBody | None", notes[repetition])
 
 
 def _matched(
     program: Program, folded: FoldedProgram, repetition: Repetition, growth: Sequence[LoopGrowth]
 ) -> LoopBody | None:
-    instruction = folded.rows[0][0] if len(folded.rows) == 1 else None
-    part = None if instruction is None else instruction.step.part
-    if instruction is None or part is None or part.repeat is None:
+    if len(folded.rows) != 1 or (part := (instruction := folded.rows[0][0]).step.part) is None or part.repeat is None:
         return None
     fed = {slot: place for place, slot in enumerate(program.feed_slots)}
     results = {slot: place for place, slot in enumerate(instruction.results)}

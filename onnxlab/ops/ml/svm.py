@@ -121,7 +121,7 @@ def svm_classifier(
     if classes < 2:
         raise ValueError(f"vectors_per_class lists {classes} class: expected two or more")
     product = _kernel_product(matrix(support_vectors, total), kernel_type, kernel_params)
-    decide = _one_against_one(matrix(coefficients, classes - 1), counts, rho)
+    decide = _one_against_one(matrix(coefficients, classes - 1), counts, rho, kernel_type in ("RBF", "SIGMOID"))
     firsts, _ = pairs = np.triu_indices(classes, 1)
     of_pairs = (prob_a, prob_b or (0.0,) * len(prob_a)) if prob_a else ((0.0,) * len(firsts),) * 2
     slopes, offsets = (np.asarray(numbers, np.float64)[: len(firsts)].reshape(len(firsts)) for numbers in of_pairs)
@@ -178,12 +178,23 @@ def _linear(rows: Array, names: Array, weights: Array, rho: Sequence[float], tra
     return names[best], _transformed(scores, transform).astype(np.float32)
 
 
-def _one_against_one(weights: Array, counts: Sequence[int], rho: Sequence[float]) -> Callable[[Array], Array]:
-    """Kernel products [N, vectors] -> [N, pairs]: decisions of the machines of all pairs, positive for the first."""
+def _one_against_one(
+    weights: Array, counts: Sequence[int], rho: Sequence[float], is_bounded: bool
+) -> Callable[[Array], Array]:
+    """Kernel products [N, vectors] -> [N, pairs]: decisions of the machines of all pairs, positive for the first.
+
+    Args:
+        is_bounded: whether no product is infinite: then vectors may be multiplied by 0 for pairs that they are not of.
+    """
     parts = [slice(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
     pairs = list(combinations(range(len(counts)), 2))
     of_pairs = [(parts[i], weights[j - 1, parts[i]], parts[j], weights[i, parts[j]]) for i, j in pairs]
-    offsets = [rho[number] for number in range(len(pairs))]
+    offsets = np.array([rho[number] for number in range(len(pairs))])
+    if is_bounded and len(pairs) <= _TOGETHER:
+        whole = np.zeros((weights.shape[1], len(pairs)))
+        for number, (first, of_first, second, of_second) in enumerate(of_pairs):
+            whole[first, number], whole[second, number] = of_first, of_second
+        return lambda products: np.dot(products, whole) + offsets
 
     def decide(products: Array) -> Array:
         decisions = np.empty((len(products), len(pairs)))
@@ -193,6 +204,10 @@ def _one_against_one(weights: Array, counts: Sequence[int], rho: Sequence[float]
         return decisions
 
     return decide
+
+
+_TOGETHER = 10
+"""Pairs of classes up to which one product for all is quicker, most of whose factors are 0 where classes are many."""
 
 
 def _probabilities(

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onnxlab import ops
 from tests.ops.support.single_node import agree, floats, i64, ints, run
 
 
@@ -93,3 +94,26 @@ def test_scatter_of_more_expanded_entries_than_copies(reduction, wide):
     with pytest.raises(IndexError, match="indices run from -1 to 4: axis 0 has 4 elements"):
         run("ScatterElements", data, np.broadcast_to(np.where(entries == 2, 4, entries)[:, None], (9, 2)), updates,
             opset=18, reduction=reduction)  # fmt: skip
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
+def test_the_first_of_equal_elements_come_first(dtype, axis, largest):
+    x = (floats(4, 30, 7) * 2).astype(np.int64).astype(dtype)
+    for array in (x, x[:, ::-1], x.transpose(0, 2, 1)):
+        for count in (0, 1, 3):
+            agree("TopK", array, np.array([count]), opset=11, outputs=2, axis=axis, largest=largest)
+
+
+def test_largest_of_nothing_and_of_what_is_no_number():
+    top_k = ops.find_kernel("", "TopK", 11).function
+    for shape in ((0, 4), (3, 0), (0,)):
+        values, indices = top_k(np.zeros(shape, np.float32), np.array([0]))
+        assert values.shape == indices.shape == (*shape[:-1], 0)
+    values, indices = top_k(np.array([[1, np.nan, 3], [2, 2, np.nan]], np.float32), np.array([2]))
+    np.testing.assert_array_equal(values, [[np.nan, 3], [np.nan, 2]])
+    np.testing.assert_array_equal(indices, [[1, 2], [2, 0]])
+    for dtype in ("e", "?"):
+        values, _ = top_k(np.array([[1, 0, 1]]).astype(dtype), np.array([1]))
+        assert values.dtype == np.dtype(dtype)

@@ -95,3 +95,17 @@ def test_sums_of_short_rows_are_those_of_numpy_to_the_bit(length, dtype):
             assert (y.dtype, y.shape) == (dtype, expected.shape)
             y[np.isnan(y)] = expected[np.isnan(expected)] = 0
             assert y.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [[0], [1], [0, 2], [-1], [0, 1, 2]])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_are_those_of_numpy(dtype, axes, keepdims):
+    x = floats(7, 33, 5).astype(dtype)
+    for array in (x, x[::2], x.T):
+        (y,) = run("ReduceMean", array, np.array(axes), opset=18, keepdims=keepdims)
+        expected = np.mean(array, tuple(axes), keepdims=bool(keepdims))
+        assert (y.dtype, y.shape) == (dtype, expected.shape)
+        if axes == [0] or axes == [1]:  # others are products with BLAS
+            np.testing.assert_array_equal(y, expected)
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)

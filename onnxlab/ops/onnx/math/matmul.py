@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -183,8 +184,70 @@ def gemm_1(
 def einsum(*inputs: Array, equation: str) -> Array:
     """Einstein's summation, with ellipses; pairs go through BLAS where they can."""
     equation = equation.replace(" ", "")
+    if len(inputs) == 2 and inputs[0].dtype == inputs[1].dtype and inputs[0].dtype.char in "fd":
+        y = _product_of_letters(equation, *inputs)
+        if y is not None:
+            return y
     optimize = len(inputs) > 1 and prod(inputs[0].shape) > 64
     return np.asarray(np.einsum(equation, *inputs, optimize=optimize))
+
+
+def _product_of_letters(equation: str, a: Array, b: Array) -> Array | None:
+    """The sum of two operands by BLAS, where it is a product of stacks of matrices, else None."""
+    plan = _plan(equation)
+    if plan is None or a.ndim != len(plan.left) or b.ndim != len(plan.right):
+        return None
+    left, right = a.transpose(plan.left), b.transpose(plan.right)
+    stacks, inner = plan.stacks, plan.inner
+    if left.shape[:stacks] != right.shape[:stacks] or left.shape[-inner:] != right.shape[stacks : stacks + inner]:
+        return None
+    rows, columns = left.shape[stacks:-inner], right.shape[stacks + inner :]
+    y = np.empty((*left.shape[:stacks], *rows, *columns), a.dtype)
+    if not a.size or not b.size:
+        y[...] = 0
+        return y.transpose(plan.output)
+    lead, depth = prod(left.shape[:stacks]), prod(left.shape[-inner:])
+    factor, other = for_blas(left.reshape(lead, -1, depth)), for_blas(right.reshape(lead, depth, -1))
+    np.matmul(factor, other, out=y.reshape(lead, prod(rows), prod(columns)))
+    return y.transpose(plan.output)
+
+
+class _Plan(NamedTuple):
+    """A product of stacks of matrices that an equation asks for.
+
+    Attributes:
+        left: axes of the first operand: those of the stack, of rows, of what is summed.
+        right: axes of the second one: those of the stack, of what is summed, of columns.
+        output: places of the output's axes among those of the stack, of rows, of columns.
+        stacks: number of axes of the stack.
+        inner: number of axes that are summed.
+    """
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    output: tuple[int, ...]
+    stacks: int
+    inner: int
+
+
+@lru_cache(256)
+def _plan(equation: str) -> _Plan | None:
+    terms = read(equation)
+    if len(terms.operands) != 2 or any(term.dots for term in (*terms.operands, terms.output)):
+        return None
+    first, second, output = (term.letters for term in (*terms.operands, terms.output))
+    if any(len(set(letters)) < len(letters) for letters in (first, second, output)):
+        return None
+    shared = [letter for letter in first if letter in second]
+    stack, inner = ([x for x in shared if (x in output) == is_stack] for is_stack in (True, False))
+    rows, columns = [x for x in first if x not in second], [x for x in second if x not in first]
+    if not inner or sorted(output) != sorted(stack + rows + columns):
+        return None
+    places = stack + rows + columns
+    return _Plan(
+        tuple(map(first.index, stack + rows + inner)), tuple(map(second.index, stack + inner + columns)),
+        tuple(map(places.index, output)), len(stack), len(inner),
+    )  # fmt: skip
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

@@ -55,10 +55,16 @@ def _mean(x: Array, axes: Axes, keepdims: bool) -> Array:
         lead = x.shape[: x.ndim - len(axes)]
         width = prod(x.shape[len(lead) :])
         return (x.reshape(-1, width) @ averaging(width, x.dtype)).reshape((*lead, *(1,) * len(axes) * keepdims))
+    count = prod([x.shape[axis] for axis in axes])
+    if x.dtype.char in "fd" and 0 < count < _EXACT:  # np.mean in half of its time
+        return np.true_divide(_sum(x, axes, keepdims), count)
     if x.dtype.kind == "f":
         return np.mean(x, axes, keepdims=keepdims) if x.size else _sum(x, axes, keepdims) * np.nan
-    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     return np.trunc(np.sum(x, axes, keepdims=keepdims) / max(count, 1)).astype(x.dtype)
+
+
+_EXACT = 1 << 24
+"""Numbers up to which float32 holds integers."""
 
 
 def _l1(x: Array, axes: Axes, keepdims: bool) -> Array:

@@ -108,7 +108,9 @@ def _scatter(data: Array, where: tuple[Any, ...], updates: Array, reduction: str
     if reduction == "none":
         result[where] = updates
     elif reduction in _REDUCTIONS:
-        places = np.broadcast_to(_places(data.shape, where), updates.shape)
+        places = _places(data.shape, where)
+        if places.shape != updates.shape:
+            places = np.broadcast_to(places, updates.shape)
         _REDUCTIONS[reduction].at(result.reshape(-1), places.reshape(-1), updates.reshape(-1))  # fast where flat
     else:
         raise ValueError(f"reduction is {reduction!r}: expected none, {', '.join(_REDUCTIONS)}")
@@ -258,13 +260,17 @@ def top_k(x: Array, k: Array, axis: int = -1, largest: int = 1, sorted: int = 1)
     size = x.shape[axis]
     if not 0 <= count <= size:
         raise ValueError(f"K is {count}: axis {axis} of X has {size} elements")
+    every, first = (slice(None),) * axis, slice(count)
     if largest:
         # ascending and stable from the back, read backwards: descending, and equal elements by ascending index
-        order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+        backwards = at(*every, slice(None, None, -1))
+        indices = size - 1 - np.argsort(x[backwards], axis=axis, kind="stable")[backwards][at(*every, first)]
     else:
-        order = np.argsort(x, axis=axis, kind="stable")
-    indices = order[(*(slice(None),) * axis, slice(count))]
-    return np.take_along_axis(x, indices, axis), indices.astype(np.int64, copy=False)
+        indices = np.argsort(x, axis=axis, kind="stable")[at(*every, first)]
+    if axis < x.ndim - 1 or not x.size:
+        return np.take_along_axis(x, indices, axis), indices.astype(np.int64, copy=False)
+    starts = np.arange(0, x.size, size).reshape(*x.shape[:-1], 1)  # np.take_along_axis takes three times as long
+    return x.reshape(-1).take(indices + starts), indices.astype(np.int64, copy=False)
 
 
 @kernel("TopK", since=1)
