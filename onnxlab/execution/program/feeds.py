@@ -66,8 +66,11 @@ def _number(value: Any, fact: Fact) -> Any:
 
 
 def _tensor(name: str, value: Any, fact: Fact, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
-    if value is None or isinstance(value, dict):
-        raise _misfit(name, describe(value), fact, "give an array")
+    if value is None or isinstance(value, dict) or np.ma.is_masked(value):
+        raise _misfit(
+            name, describe(value), fact,
+            "fill in what is masked, as .filled(0) does" if isinstance(value, np.ndarray) else "give an array",
+        )  # fmt: skip
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__")
     try:
         array = np.asarray(value) if has_dtype or dtype is None else np.asarray(value, dtype=dtype)

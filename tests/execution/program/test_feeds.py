@@ -2,6 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import onnxlab
 from onnxlab import dtypes
 from onnxlab.errors import FeedError
 from onnxlab.execution.program.feeds import check_names, convert
@@ -92,6 +93,18 @@ def test_kept_inputs_are_checked_again_where_the_model_declares_others():
 class Unwilling:
     def __array__(self, dtype=None, copy=None):
         raise OSError("no array today")
+
+
+def test_the_mask_of_an_array_is_not_dropped():
+    model = onnxlab.load()
+    image = np.ma.masked_array(np.ones((1, 1, 8, 8), np.float32))
+    (plain,) = model.run({"image": image}).values()
+    np.testing.assert_array_equal(plain, model.run({"image": image.data})["probabilities"])
+    image[0, 0, 1, 1] = np.ma.masked
+    for _ in range(3):
+        with pytest.raises(FeedError, match=r"'image' takes float32.*given float32.*masked.*\.filled\(0\)"):
+            model.run({"image": image})
+        model.run({"image": image.filled(0)})
 
 
 def test_an_object_that_cannot_become_an_array_is_a_misfit():
