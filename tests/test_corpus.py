@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
 from tests.support import packed
@@ -112,3 +113,16 @@ def test_data_files_that_are_hard_links_are_copied(tmp_path: Path) -> None:
     data.hardlink_to(other)
     assert alone(model) == model
     assert (data.read_bytes(), data.stat().st_nlink) == (b"elements", 1)
+
+
+def test_the_oracle_remembers_no_more_than_a_number_of_bytes() -> None:
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[N] x) => (float[N] y) { y = Neg(x) }'
+    model, oracle = onnx.parser.parse_model(text).SerializeToString(), Oracle(most=1000)
+    first = oracle(model, {"x": np.ones(100, np.float32)})["y"]
+    assert oracle(model, {"x": np.ones(100, np.float32)})["y"] is first
+    for size in (101, 102, 103):
+        assert oracle(model, {"x": np.ones(size, np.float32)})["y"].size == size
+        assert oracle.nbytes <= 1000
+    assert oracle(model, {"x": np.ones(100, np.float32)})["y"] is not first
+    assert oracle(model, {"x": np.ones(1000, np.float32)})["y"].size == 1000
+    assert oracle.nbytes == 0

@@ -15,11 +15,21 @@ if TYPE_CHECKING:
 Feeds = Mapping[str, np.ndarray]
 
 
-class Oracle:
-    """Runs models through onnxruntime and remembers the results, which are read-only."""
+REMEMBERED = 400_000_000
+"""Bytes of results that are remembered: all values of all models of the corpus take gigabytes in each test worker."""
 
-    def __init__(self) -> None:
+
+class Oracle:
+    """Runs models through onnxruntime and remembers the latest results, which are read-only.
+
+    Attributes:
+        nbytes: of the arrays that are remembered.
+    """
+
+    def __init__(self, most: int = REMEMBERED) -> None:
         self._results: dict[str, dict[str, np.ndarray]] = {}
+        self._most = most
+        self.nbytes = 0
 
     def __call__(
         self, model: Path | str | bytes, feeds: Feeds, outputs: Sequence[str] | None = None
@@ -37,8 +47,16 @@ class Oracle:
                 if isinstance(array, np.ndarray):
                     array.setflags(write=False)
             self._results[key] = dict(zip(names, arrays, strict=True))
-        results = self._results[key]
+            self.nbytes += size(self._results[key])
+        results = self._results[key] = self._results.pop(key)  # the latest
+        while self.nbytes > self._most:
+            self.nbytes -= size(self._results.pop(next(iter(self._results))))
         return {name: results[name] for name in (outputs or results)}
+
+
+def size(results: Mapping[str, np.ndarray]) -> int:
+    """Bytes of results; sequences and maps are small."""
+    return sum(array.nbytes for array in results.values() if isinstance(array, np.ndarray))
 
 
 def with_outputs(data: bytes, outputs: Sequence[str] | None) -> onnx.ModelProto:
