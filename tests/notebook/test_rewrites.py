@@ -203,9 +203,13 @@ def test_int8_takes_its_ranges_from_the_last_run() -> None:
     model.run(model.sample_inputs())
     (rule,) = asked(page, level="int8")["rules"]
     assert (rule["key"], rule["by_place"]) == ("int8", False)
-    receipt = done(page, level="int8", rules=[])
-    assert receipt["python"] == "model.quantize('int8', calibrate=[model.runner.last_inputs()])"
+    receipt = done(page, level="int8", rules=[], at_most=500)
+    assert receipt["python"] == "model.quantize('int8', calibrate=[model.runner.last_inputs()], at_most=0.5)"
     assert receipt["applied"] == rule["count"]
+    page.ask("undo")
+    receipt = done(page, level="int8_weights", rules=[], at_most=1)
+    assert receipt["applied"] + len(receipt["refused"]) == 2
+    assert len(receipt["refused"])
     page.session.close()
 
 

@@ -118,6 +118,7 @@ REWRITING: Mapping[str, Method] = {
         {
             "level": TEXT, "rules": _RULES, "microsoft": FLAG, "version": VERSION,
             "at": optional(int, "a node, or null for all places"), "protect": _PROTECT,
+            "at_most": optional(int, "thousandths of an output's largest element that quantizing may lose"),
         },
         Rewritten,
         "Optimizes, quantizes to a form, or applies rules alone; the model is run before and after.",

@@ -88,7 +88,7 @@ class Editor:
 
     def rewrite(
         self, level: str, rules: list[str], microsoft: bool, at: int | None, protect: list[str] | None,
-        version: int | None,
+        at_most: int | None, version: int | None,
     ) -> JSON:  # fmt: skip
         """Optimize to a level, quantize to a form, or apply rules alone, at a node or all; names are protected."""
         with self._editing(version, None if at is None else [at]):
@@ -96,8 +96,10 @@ class Editor:
             form = rewrites.form_of(level, rules)
             if form is not None:
                 inputs = rewrites.calibration(self._model, form)
-                receipt = self._model.quantize(form, calibrate=inputs, protect=names)
+                share = None if at_most is None else at_most / 1000
+                receipt = self._model.quantize(form, calibrate=inputs, at_most=share, protect=names)
                 measured = "" if inputs is None else ", calibrate=[model.runner.last_inputs()]"
+                measured += "" if share is None else f", at_most={share!r}"
                 call = f"quantize({form!r}{measured}{words})"
             elif rules:
                 nodes = None if at is None else [Node(self._graph, self._node(at).id)]

@@ -33,6 +33,8 @@ const ALL: ShownRewrite = { rule: "", place: -1 };
 
 export class Rewriting {
   readonly asked = new Cell<AskedRewrite>({ level: "basic", rules: [], microsoft: false, protect: [] });
+  /** Thousandths of an output's largest element that a form may lose; null: any finite loss is accepted. */
+  readonly atMost = new Cell<number | null>(null);
   readonly found = new Cell<LookedAt | null>(null);
   readonly shown = new Cell<ShownRewrite>(ALL);
   /** The work under way, "" for none. */
@@ -141,6 +143,7 @@ export class Rewriting {
         at,
         protect,
         version,
+        ...(this.atMost.value === null ? {} : { at_most: this.atMost.value }),
       });
       return "";
     });

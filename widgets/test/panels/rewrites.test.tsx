@@ -158,8 +158,15 @@ test("a form in fewer bits tells bytes, what stays and why, and what it lost", a
   assert.equal(page.get("rewrites-nodes").textContent, "6 to 7 nodes, 4.1 kB to 1.09 kB");
   assert.equal(page.get("rewrites-staying").textContent, "1 place stays as beforev: it is an output of its graph");
   assert.equal(page.all("rewrites-microsoft").length, 0);
+  const bound = page.get("rewrites-bound") as HTMLSelectElement;
+  assert.equal(bound.value, "");
+  bound.value = "10";
+  bound.dispatchEvent(new window.Event("change", { bubbles: true }));
+  await page.settle();
   page.get("rewrites-all").click();
   await page.settle();
+  const applied = log.asked.findLast(([method]) => method === "rewrite")![1] as Params<"rewrite">;
+  assert.equal(applied.at_most, 10);
   const receipt = "6 nodes before, 5 now, 4.1 kB to 1.09 kB; outputs: rounded: y is off by up to 0.4 %. undo";
   assert.equal(page.get("rewrites-receipt").textContent, receipt);
   page.close();

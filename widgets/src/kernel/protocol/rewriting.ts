@@ -108,7 +108,7 @@ export interface Rewriting {
   pattern_places: [{ pattern: string }, PatternPlaces];
   /** Optimizes, quantizes to a form, or applies rules alone; the model is run before and after. */
   rewrite: [
-    { level: string; rules: string[]; microsoft: boolean; version?: number | null; at?: number | null; protect?: string[] | null },
+    { level: string; rules: string[]; microsoft: boolean; version?: number | null; at?: number | null; protect?: string[] | null; at_most?: number | null },
     Rewritten,
   ];
 }

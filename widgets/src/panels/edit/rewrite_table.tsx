@@ -109,6 +109,7 @@ function Bar({ app, able }: { app: App; able: boolean }) {
               ))}
             </optgroup>
           </select>
+          {FORMS[options.level] && <Bound app={app} able={able} />}
           {!FORMS[options.level] && (
             <label class="ol-rewrite-check">
               <input
@@ -152,6 +153,35 @@ function Bar({ app, able }: { app: App; able: boolean }) {
         </>
       )}
     </div>
+  );
+}
+
+/** Bounds on the loss, in thousandths; "" is any. */
+const BOUNDS: readonly (readonly [string, string])[] = [
+  ["", "any loss"],
+  ["1", "at most 0.1 % off"],
+  ["10", "at most 1 % off"],
+  ["50", "at most 5 % off"],
+];
+
+/** The loss that is accepted: where it is exceeded, what costs most is taken back. */
+function Bound({ app, able }: { app: App; able: boolean }) {
+  const { atMost } = app.rewriting;
+  return (
+    <select
+      aria-label="How far outputs may be off, as part of their largest element"
+      title="Where outputs are further off, what costs most stays as it is"
+      data-testid="rewrites-bound"
+      value={String(useCell(atMost) ?? "")}
+      disabled={!able}
+      onChange={({ currentTarget }) => (atMost.value = currentTarget.value ? Number(currentTarget.value) : null)}
+    >
+      {BOUNDS.map(([value, words]) => (
+        <option key={value} value={value}>
+          {words}
+        </option>
+      ))}
+    </select>
   );
 }
 
