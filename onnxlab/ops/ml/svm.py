@@ -267,14 +267,15 @@ def _coupled(odds: Sequence[float], classes: int) -> list[float]:
     for _ in range(100):
         qp = [sum(map(mul, row, p)) for row in q]
         expected = sum(map(mul, p, qp))
-        if not max(abs(product - expected) for product in qp) >= 0.005 / classes:
+        if not max([abs(product - expected) for product in qp]) >= 0.005 / classes:
             break
         for t, row in enumerate(q):
             step = (expected - qp[t]) / row[t]
+            whole = 1 + step
             p[t] += step
-            expected = (expected + step * (step * row[t] + 2 * qp[t])) / (1 + step) ** 2
-            qp = [(product + step * item) / (1 + step) for product, item in zip(qp, row, strict=True)]
-            p = [item / (1 + step) for item in p]
+            expected = (expected + step * (step * row[t] + 2 * qp[t])) / whole**2
+            qp = [(product + step * item) / whole for product, item in zip(qp, row)]  # noqa: B905 - a microsecond counts
+            p = [item / whole for item in p]
     return p
 
 

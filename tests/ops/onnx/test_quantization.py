@@ -3,7 +3,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab import dtypes
+from onnxlab import dtypes, ops
 from onnxlab.errors import RunError
 from onnxlab.execution.numba.provider import NumbaProvider
 from tests.ops.support.single_node import agree, floats, ints, run
@@ -137,3 +137,22 @@ def test_a_zero_point_has_the_shape_of_its_scale(op_type, scale, zero_point, fit
     assert (problem.code, problem.severity) == ("zero-point-shape", "error")
     with pytest.raises(RunError, match="zero point"):
         model.run(feeds)
+
+
+@pytest.mark.parametrize("odd", [[], [np.nan], [np.inf], [-np.inf], [np.inf, -np.inf], [np.nan, np.inf], [3e38, -3e38]])
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (0, 3), (5, 4, 6)])
+def test_ranges_with_what_is_no_number(shape, odd):
+    """Levels are those of a range without NaN, which becomes the lowest level."""
+    x = floats(*shape) if shape else np.array(1.5, np.float32)
+    x.reshape(-1)[: len(odd)] = odd[: x.size]
+    kernel = ops.find_kernel("", "DynamicQuantizeLinear", 11).function
+    for array in (x, x.T, x[..., ::-1] if x.ndim else x):
+        with np.errstate(all="ignore"):
+            y, scale, zero = kernel(array)
+            numbers = array[~np.isnan(array)]
+            low, high = np.float32(min(numbers.min(initial=0), 0)), np.float32(max(numbers.max(initial=0), 0))
+            width = (high - low) / np.float32(255) if high != low else np.float32(1)
+            levels = np.rint(array / width) + np.float32(zero)
+        assert (y.dtype, y.shape, scale.shape, zero.shape) == (np.uint8, array.shape, (), ())
+        np.testing.assert_array_equal(scale, width)
+        np.testing.assert_array_equal(y, np.where(np.isnan(levels), 0, np.clip(levels, 0, 255)).astype(np.uint8))

@@ -177,26 +177,29 @@ def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
 
     A NaN does not count for the range and becomes the lowest level.
     """
-    low, high = _range(x)
+    low, high, is_plain = _range(x)
     scale = (high - low) / _LEVELS if high != low else _ONE
     zero = np.uint8(np.minimum(np.maximum(np.rint(-low / scale), _ZERO), _LEVELS))
     y = np.divide(x, scale, out=np.empty(x.shape, np.float32))
-    np.rint(y, out=y)
-    np.add(y, np.float32(zero), out=y)
-    np.fmax(y, _ZERO, out=y)
-    np.fmin(y, _LEVELS, out=y)
+    np.rint(y, y)
+    np.add(y, np.float32(zero), y)
+    if is_plain:
+        y.clip(*_ends((0, 255)), y)
+    else:  # NaN is made the lowest level, which clip keeps
+        np.fmin(np.fmax(y, _ZERO, y), _LEVELS, y)
     return y.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero)
 
 
 _ZERO, _ONE, _LEVELS = np.float32(0), np.float32(1), np.float32(255)
 
 
-def _range(x: Array) -> tuple[Any, Any]:
-    """The least and the greatest of 0 and all numbers that are not NaN."""
+def _range(x: Array) -> tuple[Any, Any, bool]:
+    """The least and the greatest of 0 and all numbers but NaN; and whether all quotients by the scale are numbers."""
     flat = x.reshape(-1)
-    if flat.size and (low := flat[flat.argmin()]) == low:  # no NaN is there; it would be the least
-        return min(low, _ZERO), max(flat[flat.argmax()], _ZERO)
-    return np.fmin.reduce(x, None, initial=_ZERO), np.fmax.reduce(x, None, initial=_ZERO)
+    if flat.size and (low := flat[flat.argmin()]) == low:  # NaN would be the least
+        low, high = min(low, _ZERO), max(flat[flat.argmax()], _ZERO)
+        return low, high, bool(high - low < np.inf)
+    return np.fmin.reduce(x, None, initial=_ZERO), np.fmax.reduce(x, None, initial=_ZERO), False
 
 
 def _centered(x: Array, zero_point: Array | None) -> tuple[Array, float]:
@@ -233,13 +236,14 @@ def _levels(a: Array) -> tuple[Array, np.float32]:
 
     Every step of a recurrent layer calls this function: hence few calls of NumPy.
     """
-    low, high = _range(a)
+    low, high, is_plain = _range(a)
     scale = (high - low) / _LEVELS if high != low else _ONE
     levels = np.divide(a, scale)
     np.rint(levels, levels)
     zero = np.rint(-low / scale)  # not above any level, since rounding is monotonic; but both ends may be rounded up
-    np.fmax(levels, -zero, levels)  # also of NaN
-    return np.fmin(levels, _LEVELS - zero, levels), scale
+    if is_plain:
+        return levels.clip(-zero, _LEVELS - zero, levels), scale
+    return np.fmin(np.fmax(levels, -zero, levels), _LEVELS - zero, levels), scale  # NaN is made the lowest level
 
 
 def integer_product(a: Array, b: Array, bound: float) -> Array:
