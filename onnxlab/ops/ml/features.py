@@ -220,9 +220,9 @@ def _mapping(table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) 
         values: Iterable[Any] = map(get, keys, otherwise)
         if has_nan and x.dtype.kind == "f":
             values = [nan if key != key else value for key, value in zip(keys, values, strict=False)]
-        result: Array = (
-            np.fromiter(values, dtype, len(keys)) if is_text else np.frombuffer(bytearray().join(values), dtype)
-        )
+        if not is_text:
+            return np.ndarray(x.shape, dtype, bytearray().join(values))
+        result: Array = np.fromiter(values, dtype, len(keys))
         return result if x.ndim == 1 else result.reshape(x.shape)
 
     return mapped

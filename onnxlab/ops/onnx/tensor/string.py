@@ -94,20 +94,25 @@ def filled(lists: Sequence[list[Any]], item: Any) -> tuple[int, list[int]]:
     return width, lengths
 
 
-@kernel("RegexFullMatch", since=20)
-def regex_full_match(x: Array, pattern: str) -> Array:
+@kernel("RegexFullMatch", since=20, bound=True)
+def regex_full_match(pattern: str) -> Callable[[Array], Array]:
     """Whether the whole of every string matches a pattern in RE2's syntax, in time that grows with the string alone.
 
     Raises:
         ValueError: the pattern is no regular expression.
     """
     matches, known = _compiled(pattern)
-    items: list[Any] = (x if x.ndim == 1 else x.ravel()).tolist()
-    try:
-        answers = bytearray(map(known.get, items))  # type: ignore[arg-type]
-    except TypeError:  # of an answer that is not known, or an item that cannot be a key
-        answers = bytearray([matches(text) for text in texts(x)])
-    return np.frombuffer(answers, bool).reshape(x.shape)
+    get = known.get
+
+    def match(x: Array) -> Array:
+        items: list[Any] = (x if x.ndim == 1 else x.ravel()).tolist()
+        try:
+            answers = bytearray(map(get, items))  # type: ignore[arg-type]
+        except TypeError:  # of an answer that is not known, or an item that cannot be a key
+            answers = bytearray([matches(text) for text in texts(x)])
+        return np.ndarray(x.shape, np.bool_, answers)  # in half of the time of frombuffer and reshape
+
+    return match
 
 
 _SHORT, _MOST = 64, 4096
