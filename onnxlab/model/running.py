@@ -371,7 +371,7 @@ class Subgraph(Spelled, metaclass=ShortHelp):
         """Run just these nodes and return everything that they make.
 
         An input from outside of the selection comes from `feeds`, else is computed from the inputs of the model's last
-        run. Where nothing was run it is made up, by its dtype and shape (floats are N(0, 1)), reproducibly by `seed`.
+        run. Before any run, and for an input that came since, it is made up (floats are N(0, 1)) as `seed` says.
 
         Args:
             feeds: arrays by value name.
