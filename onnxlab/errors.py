@@ -83,6 +83,10 @@ class ProviderError(NameLookupError, ValueError):
     """No provider has this name, or something else than a provider was given."""
 
 
+class MissingPackageError(ProviderError, ImportError):
+    """A package is not installed that what was asked for needs; the message says how to install it."""
+
+
 class NotComputedError(NameLookupError, KeyError):
     """A value has no array: nothing was run yet, or the last run had not all the inputs that it needs."""
 

@@ -26,6 +26,7 @@ LAYERS = [
     "printable",
     "argument_types",
     "errors",
+    "optional_packages",
     "dtypes",
     "shapes",
     "limits",

@@ -28,6 +28,17 @@ page = model.to_html(os.path.join(tempfile.mkdtemp(), "page.html")).read_text(en
 assert page.endswith("</html>") and "/stem/conv/Conv" in picture
 if "resvg_py" not in {blocked!r}:
     assert model.to_png().startswith(b"\\x89PNG")
+if "onnxruntime" in {blocked!r}:  # seen: "a fault of onnxlab: ModuleNotFoundError"
+    from onnxlab import cli
+    for ask in (model.run, model.profile, model.partition, model.check):
+        try:
+            ask(providers=["onnxruntime"])
+        except onnxlab.errors.ProviderError as error:
+            assert "pip install 'onnxlab[ort]'" in str(error) and isinstance(error, ImportError)
+        else:
+            raise AssertionError(ask)
+    path = str(model.save(os.path.join(tempfile.mkdtemp(), "digits.onnx")))
+    assert cli.main(["run", path, "--providers", "onnxruntime"]) == 2
 print("done")
 """
 NUMBA = """

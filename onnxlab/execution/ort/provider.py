@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
 from onnxlab.ops import find_traits
+from onnxlab.optional_packages import needed
 from onnxlab.shapes import TensorFact
 
 # Bytes of constants that a part's model holds; larger ones become inputs, since a message is at most 2 GiB.
@@ -57,7 +57,7 @@ class OnnxRuntimeProvider(Provider):
         threads: threads within one operator; 0 lets onnxruntime choose.
 
     Raises:
-        ImportError: onnxruntime is not installed; `pip install onnxlab[ort]`.
+        MissingPackageError: onnxruntime is not installed; `pip install 'onnxlab[ort]'`. It is an ImportError, too.
     """
 
     name = "onnxruntime"
@@ -170,7 +170,7 @@ def _run(
         return session.run(outputs, dict(zip(inputs, arrays, strict=True)) | constants, options)
 
 
-_onnxruntime = partial(import_module, "onnxruntime")
+_onnxruntime = partial(needed, "onnxruntime", "ort")
 
 
 def _fault(node: NodeView, view: PartitionView) -> str:

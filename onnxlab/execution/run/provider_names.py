@@ -32,7 +32,7 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
 
     Raises:
         ProviderError: a name is not known, or an item is not a provider.
-        ImportError: onnxruntime is asked for and not installed.
+        MissingPackageError: onnxruntime is asked for and not installed.
     """
     providers: list[Provider] = []
     if not isinstance(names, Iterable):
