@@ -201,3 +201,34 @@ def test_a_node_that_makes_one_value_twice_is_refused_in_words() -> None:
     proto.graph.node[0].output.append("y")
     with pytest.raises(EditError, match=r"nothing makes it|cannot be converted"):
         Model(proto).convert_opset(21)
+
+
+PLACE = "z = Constant<value_ints = [3, 2]>() s = Shape<start = {0}, end = {1}>(x) k = Concat<axis = 0>(s, z)"
+RESHAPES = {
+    "a constant without 0": ("float[n,6] x", "k = Constant<value_ints = [-1, 2, 3]>()", True),
+    "a constant with 0": ("float[0,6] x", "k = Constant<value_ints = [2, 0, 3]>()", False),
+    "the size of the same place": ("float[n,6] x", PLACE.format(0, 1), True),
+    "a size of another place": ("float[6,n] x", PLACE.format(1, 2), False),
+    "sizes that are not known": ("float[4,6] x, int64[2] i", "k = Abs(i)", False),
+}
+"""{what a target is: inputs, its nodes, whether no 0 in it can be where the input has another size}."""
+
+
+@pytest.mark.parametrize("kind", RESHAPES)
+@pytest.mark.parametrize("new", [13, 8])
+def test_a_reshape_that_has_no_zeros_to_allow_is_an_older_one(kind: str, new: int) -> None:
+    """Seen: every Reshape of torch.export allows zeros, and its models could not be converted below ai.onnx 14."""
+    inputs, nodes, converts = RESHAPES[kind]
+    text = f"g ({inputs}) => (float[?,?,?] y) {{ {nodes} y = Reshape<allowzero = 1>(x, k) }}"
+    model = Model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}'))
+    if not converts:
+        with pytest.raises(EditError, match="where its target has a 0, and this one may have one"):
+            model.convert_opset(new)
+        return
+    for rows in (4, 0) if "place" in kind else (4,):
+        feeds = {"x": np.arange(6 * rows, dtype=np.float32).reshape(rows, 6)}
+        before = model.run(feeds)["y"]
+        model.convert_opset(new)
+        np.testing.assert_array_equal(model.run(feeds)["y"], before)
+        assert "allowzero" not in [attribute.name for attribute in model.find("Reshape")[0].proto.attribute]
+        model.undo()

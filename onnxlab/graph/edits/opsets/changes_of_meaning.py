@@ -50,6 +50,7 @@ LOWERED: dict[tuple[str, int], Write] = {
     ("GroupNormalization", 21): rewordings.group_normalization_18,
     ("PRelu", 7): broadcasting.prelu_6,
     ("Pad", 18): rewordings.pad_13,
+    ("Reshape", 14): rewordings.reshape_13,
     ("Resize", 10): resizing.to_upsample_9,
     ("Resize", 11): resizing.to_resize_10,
     ("Resize", 13): resizing.with_all_inputs,

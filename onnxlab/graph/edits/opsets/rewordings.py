@@ -121,6 +121,24 @@ def pad_13(node: onnx.NodeProto, facts: Facts) -> Rewritten:
     return [constant(name, filled.ravel()), padded]
 
 
+def reshape_13(node: onnx.NodeProto, facts: Facts) -> Rewritten:
+    """A Reshape whose target has no 0, or one where the input has the same size: so it is as before ai.onnx 14."""
+    if not any(attribute.name == "allowzero" and attribute.i for attribute in node.attribute):
+        return None
+    target, before, after = facts.array(node.input[1]), facts.dims(node.input[0]), facts.dims(node.output[0])
+    if target is not None:
+        sure = bool(target.all())
+    else:
+        aligned = [*(before or ()), *[None] * len(after or ())]
+        sure = after is not None and all(
+            dim not in (0, None) and (isinstance(dim, int) or dim == same)
+            for dim, same in zip(after, aligned, strict=False)
+        )
+    if not sure:
+        return "Reshape before ai.onnx 14 keeps the input's size where its target has a 0, and this one may have one"
+    return [copied(node, ("allowzero",))]
+
+
 def constant_11(node: onnx.NodeProto, _: Facts) -> Rewritten:
     """A Constant whose value is a tensor, as before ai.onnx 12."""
     kind = next((attribute.name for attribute in node.attribute), "")
