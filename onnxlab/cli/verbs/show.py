@@ -16,7 +16,8 @@ from onnxlab.errors import SaveError
 
 def add(verbs: Verbs) -> None:
     """Enter the verb."""
-    show = verbs.add("show", _show, "open the model in JupyterLab, on a scratch notebook")
+    show = verbs.add("show", _show, "open the model in JupyterLab, on a scratch notebook", models=())
+    show.add_argument("model", help="path of the model")
     show.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
     show.add_argument("--port", type=whole, help="port of the server")
 
