@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import onnx.parser
+import pytest
 
 import onnxlab
 from onnxlab.transforms.quantization.forms import FormName
@@ -184,6 +185,19 @@ def test_forms_in_fewer_bits_are_seen_measured_and_made() -> None:
     assert receipt["verdict"].startswith("rounded: ")
     stays = asked(page, level="bfloat16")["staying"]
     assert "/stem/conv/Conv: Conv has no bfloat16 before ai.onnx 22" in stays
+    page.session.close()
+
+
+@pytest.mark.parametrize(("level", "rules"), [("int8_weights", []), ("basic", ["int8_weights"]), ("basic", [])])
+def test_a_place_is_not_left_out_silently_where_everything_would_be_changed(level: str, rules: list[str]) -> None:
+    model = onnxlab.load()
+    page = Page(model)
+    refused = page.refused(
+        "rewrite", level=level, rules=rules, microsoft=False, protect=None, at_most=None,
+        at=model.nodes["/block2/conv1/Conv"].id, version=model.version,
+    )  # fmt: skip
+    assert (refused["code"], refused["message"]) == ("invalid", "Only rules are applied at one node.")
+    assert model.version == 0
     page.session.close()
 
 

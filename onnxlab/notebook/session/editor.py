@@ -94,6 +94,8 @@ class Editor:
         with self._editing(version, None if at is None else [at]):
             names, words = protect or (), f", protect={protect!r}" if protect else ""
             form = rewrites.form_of(level, rules)
+            if at is not None and (form is not None or not rules):
+                raise ProtocolError("invalid", "Only rules are applied at one node.", "Leave the node out.")
             if form is not None:
                 inputs = rewrites.calibration(self._model, form)
                 share = None if at_most is None else at_most / 1000
