@@ -117,3 +117,26 @@ def test_largest_of_nothing_and_of_what_is_no_number():
     for dtype in ("e", "?"):
         values, _ = top_k(np.array([[1, 0, 1]]).astype(dtype), np.array([1]))
         assert values.dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.float16])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_scattered_indices_of_any_rank_sign_and_layout(reduction, dtype):
+    """One index tuple alone, none at all, negative ones, those of other strides; and those that are out of range."""
+    scatter = ops.find_kernel("", "ScatterND", 18).function
+    data = (floats(4, 5) * 3).astype(dtype)
+    combine = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}.get(reduction)
+    for indices in (i64(1), i64(-4), i64(2, -1), i64(0).reshape(1, 1), i64(1, -4, 3).reshape(3, 1),
+                    np.zeros((0, 2), int),
+                    np.array([[[0, 1], [2, -5]], [[3, 4], [-1, 0]]]).transpose(1, 0, 2),
+                    np.zeros((2, 0), int)[:1]):  # fmt: skip
+        updates = (floats(*indices.shape[:-1], *data.shape[indices.shape[-1] :], seed=3) * 2).astype(dtype)
+        expected = data.copy()
+        for place in np.ndindex(*indices.shape[:-1]):
+            where = tuple(indices[place])
+            expected[where] = updates[place] if combine is None else combine(expected[where], updates[place])
+        np.testing.assert_array_equal(scatter(data, indices, updates, reduction=reduction), expected)
+    for indices in (i64(4), i64(-5), i64(0, 5), np.array([[0, 0], [1, -6]])):
+        updates = np.zeros((*indices.shape[:-1], *data.shape[indices.shape[-1] :]), dtype)
+        with pytest.raises(IndexError):
+            scatter(data, indices, updates, reduction=reduction)

@@ -121,16 +121,16 @@ def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
     """The positions in a contiguous array of this shape that an index of its first axes names. Raises IndexError."""
     places: Any = None
     for axis, (index, size) in enumerate(zip(where, shape, strict=False)):
-        least = int(index.min(initial=0))
-        if least < -size or (index.size and index.max() >= size):
-            raise _out_of_range("indices", index, size, axis)
-        index = index.astype(np.int64, copy=False)
-        index = np.where(index < 0, index + size, index) if least < 0 else index
+        index = np.asarray(index, np.int64, order="C")
+        if index.size and index.view(np.uint64).max() >= size:  # a negative one is the largest then
+            if index.min() < -size or index.max() >= size:
+                raise _out_of_range("indices", index, size, axis)
+            index = np.where(index < 0, index + size, index)
         places = index if places is None else places * size + index
     places = np.zeros((), np.int64) if places is None else places
     rest = shape[len(where) :]
     inside = np.arange(math.prod(rest)).reshape(rest)
-    return np.asarray(places.reshape(*places.shape, *(1,) * len(rest)) * inside.size + inside)
+    return np.asarray(places.reshape((*places.shape, *(1,) * len(rest))) * inside.size + inside)
 
 
 def _is_repeated(indices: Array, axis: int) -> bool:
