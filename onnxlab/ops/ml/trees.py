@@ -188,8 +188,9 @@ def _binary(
         scores = np.stack([first, np.where(second, total, 0)], axis=1)
     elif base.size == 1:
         scores = np.stack([scores[:, 0] + base[0], scores[:, 1]], axis=1)
-    scores = np.where(voted, scores, 0)
-    if base.size < 2 and not np.count_nonzero(second):
+    is_first_alone = len(voted) == 1 and voted.item(0) and not voted.item(1)  # of all rows
+    scores = scores if is_first_alone and base.size < 2 else np.where(voted, scores, 0)
+    if base.size < 2 and (is_first_alone or not np.count_nonzero(second)):
         alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
         return (scores[:, 0] > (threshold or 0.0)).astype(np.intp), alone
     deciding = np.where(second, scores[:, 1], scores[:, 0])
