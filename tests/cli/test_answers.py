@@ -135,6 +135,24 @@ def test_a_wrong_command_line_exits_with_2(words: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.startswith(f"onnxlab: {WRONG[words]}")
 
 
+def test_files_of_inputs_may_have_equals_signs_in_their_paths(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "date=2024"
+    folder.mkdir()
+    array = np.ones((2, 3), np.float32)
+    np.save(folder / "x=1.npy", array)
+    np.savez(folder / "all.npz", x=array, y=array)
+    file = folder / "x=1.npy"
+    assert cli.main(["run", model, f"x={file}", f"y={file}", "--json"]) == 0
+    assert cli.main(["run", model, str(folder / "all.npz")]) == 0
+    capsys.readouterr()
+    assert cli.main(["run", model, str(file)]) == 3
+    assert f"say which input it is for, as in name={file}" in capsys.readouterr().err
+    assert cli.main(["run", model, f"x={folder}/none.npy"]) == 3
+    assert "there is no file" in capsys.readouterr().err
+
+
 def test_feeds_that_are_no_files_are_named(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", model, "image=3"]) == 3
     assert "there is no file '3'; give arrays in files, as name=array.npy" in capsys.readouterr().err

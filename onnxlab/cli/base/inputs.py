@@ -4,6 +4,8 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from itertools import chain
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -64,8 +66,8 @@ def feeds_of(words: Sequence[str], model: "Model | Path") -> dict[str, Any]:
 
     feeds: dict[str, Any] = {}
     for word in words:
-        name, separator, path = word.rpartition("=")
-        file_name = Path(path if separator else word)
+        name, path = _named_file(word)
+        file_name = Path(path)
         if file_name.exists() and not file_name.is_file():  # a pipe would wait, and a device has no end
             raise LoadError(
                 f"cannot read the inputs {word!r}: it is no regular file; give name=array.npy or arrays.npz"
@@ -81,7 +83,7 @@ def feeds_of(words: Sequence[str], model: "Model | Path") -> dict[str, Any]:
         except (LoadError, OSError, ValueError) as error:
             raise LoadError(f"cannot read the inputs {word!r}: {error}; give name=array.npy or arrays.npz") from None
         if isinstance(read, np.ndarray):
-            if not separator:
+            if not name:
                 raise LoadError(f"{word!r} is one array: say which input it is for, as in name={word}")
             feeds[name] = read
         else:
@@ -112,7 +114,15 @@ def names_of(words: str | None) -> list[str] | None:
 
 def files_of(words: Sequence[str]) -> list[Path]:
     """The files that words of inputs name."""
-    return [Path(word.rpartition("=")[2]) for word in words]
+    return [Path(_named_file(word)[1]) for word in words]
+
+
+def _named_file(word: str) -> tuple[str, str]:
+    """Name and path of an input: they stand before and behind the last = that a file follows; a name may be absent."""
+    places = [at for at, character in enumerate(word) if character == "="]
+    splits = ((word[:at], word[at + 1 :]) for at in reversed(places))
+    name, _, path = word.rpartition("=")
+    return next((split for split in chain(splits, [("", word)]) if exists(split[1])), (name, path))
 
 
 def bytes_of(word: str) -> int:
