@@ -33,6 +33,7 @@ TOPICS = (
     "walks",
     "formats",
     "transforms",
+    "quantization",
     "analysis",
     "larger",
     "hostile",

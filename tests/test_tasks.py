@@ -30,13 +30,17 @@ MODELS = {
 }
 """Models, and the names that take the places of `value`, `node` and `weight`, where they are not found by kind."""
 INT8 = 'model.quantize("int8_weights")'
+BY_INPUTS = 'model.quantize("int8", calibrate=[feeds])'
 REFUSED = {
     ("logreg_iris", "np.histogram(model.run(feeds, [weight])[weight])"): "no value .*is called 'coefficients'",
     ("silero_vad_if", "model.run(model.sample_inputs())"): "a window of 128 does not fit into 40",
     ("silero_vad_if", "onnxlab.compare(model, other)"): "neither model runs: .*a window of 128 does not fit into 40",
     ("light_resnet50", INT8): "convert it first: model.convert_opset\\(13\\)",
+    ("light_resnet50", BY_INPUTS): "convert it first: model.convert_opset\\(13\\)",
     ("rapidocr_cls", INT8): "convert it first: model.convert_opset\\(13\\)",
+    ("rapidocr_cls", BY_INPUTS): "convert it first: model.convert_opset\\(13\\)",
     ("logreg_iris", INT8): "convert it first: model.convert_opset\\(13\\)",
+    ("logreg_iris", BY_INPUTS): "convert it first: model.convert_opset\\(13\\)",
     ("logreg_iris", 'model.quantize("float16")'): "convert it first: model.convert_opset\\(6\\)",
 }
 """Reasons: attributes hold the weights of linear models; how long a sound is, its user knows; older opsets have
