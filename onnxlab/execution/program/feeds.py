@@ -74,12 +74,11 @@ def _tensor(name: str, value: Any, fact: Fact, dtype: np.dtype[Any] | None) -> n
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__")
     try:
         array = np.asarray(value) if has_dtype or dtype is None else np.asarray(value, dtype=dtype)
+        array = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
     except Exception as error:  # a foreign object's __array__ may raise any exception
         raise _misfit(name, f"{type(value).__name__} ({error})", fact, "give an array") from error
-    if array.dtype.kind in "US":
-        array = array.astype(object)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind == "U" or not array.dtype.isnative:
+        array = array.astype(object if array.dtype.kind == "U" else array.dtype.newbyteorder("="))
     if dtype is not None and array.dtype != dtype:
         expected = dtypes.name(dtypes.from_numpy(dtype))
         raise _misfit(name, describe(array), fact, f"convert it with .astype({expected!r}) if that is what you mean")

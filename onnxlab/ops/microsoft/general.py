@@ -30,7 +30,7 @@ from onnxlab.ops.onnx.tensor.generator import range_, range__rule
 from onnxlab.ops.onnx.tensor.indexing import gather_nd, gather_nd_rule, unique
 from onnxlab.ops.onnx.tensor.pad import pad, pad_rule
 from onnxlab.ops.onnx.tensor.shape import trilu
-from onnxlab.ops.onnx.tensor.string import filled, strings
+from onnxlab.ops.onnx.tensor.string import filled, strings, texts
 from onnxlab.ops.onnx.tensor.vision import grid_sample, grid_sample_bytes, grid_sample_rule
 from onnxlab.shapes import Fact, Shape, TensorFact, ceil_div, known, product
 
@@ -141,7 +141,7 @@ def tokenizer(
     lists_of = token_lists(mark, mincharnum, separators, tokenexp)
 
     def tokenize(x: Array) -> Array:
-        lists = lists_of(x.ravel().tolist())
+        lists = lists_of(texts(x))
         longest, _ = filled(lists, pad_value)
         return strings(lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)], (*x.shape, longest))
 

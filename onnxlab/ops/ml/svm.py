@@ -184,17 +184,13 @@ def _one_against_one(
     """Kernel products [N, vectors] -> [N, pairs]: decisions of the machines of all pairs, positive for the first.
 
     Args:
-        is_bounded: whether no product is infinite: then vectors may be multiplied by 0 for pairs that they are not of.
+        is_bounded: whether products are hardly ever infinite or NaN, which vectors that are not of a pair would make
+            NaN of when they are multiplied by 0.
     """
     parts = [slice(stop - count, stop) for count, stop in zip(counts, accumulate(counts), strict=True)]
     pairs = list(combinations(range(len(counts)), 2))
     of_pairs = [(parts[i], weights[j - 1, parts[i]], parts[j], weights[i, parts[j]]) for i, j in pairs]
     offsets = np.array([rho[number] for number in range(len(pairs))])
-    if is_bounded and len(pairs) <= _TOGETHER:
-        whole = np.zeros((weights.shape[1], len(pairs)))
-        for number, (first, of_first, second, of_second) in enumerate(of_pairs):
-            whole[first, number], whole[second, number] = of_first, of_second
-        return lambda products: np.dot(products, whole) + offsets
 
     def decide(products: Array) -> Array:
         decisions = np.empty((len(products), len(pairs)))
@@ -202,6 +198,17 @@ def _one_against_one(
             score = np.dot(products[:, first], of_first) + np.dot(products[:, second], of_second)
             np.add(score, offsets[number], decisions[:, number])
         return decisions
+
+    if is_bounded and len(pairs) <= _TOGETHER:
+        whole = np.zeros((weights.shape[1], len(pairs)))
+        for number, (first, of_first, second, of_second) in enumerate(of_pairs):
+            whole[first, number], whole[second, number] = of_first, of_second
+
+        def decide_together(products: Array) -> Array:
+            decisions = np.dot(products, whole) + offsets
+            return decide(products) if np.isnan(decisions).any() else decisions
+
+        return decide_together
 
     return decide
 

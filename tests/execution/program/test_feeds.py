@@ -107,6 +107,15 @@ def test_the_mask_of_an_array_is_not_dropped():
         model.run({"image": image.filled(0)})
 
 
+def test_arrays_of_bytes_are_texts_in_utf_8():
+    run = runner("g (string[n] x) => (string[n] y) { y = StringConcat (x, x) }")
+    for _ in range(3):
+        results = run.run({"x": np.array(["é".encode(), b"ab", b""])})
+        assert results["y"].tolist() == ["éé", "abab", ""]
+        with pytest.raises(FeedError, match="'x' takes string.*'utf-8' codec can't decode"):
+            run.run({"x": np.array([b"ab", b"\xff"])})
+
+
 def test_an_object_that_cannot_become_an_array_is_a_misfit():
     with pytest.raises(FeedError, match=r"given Unwilling \(no array today\); give an array"):
         convert({"x": Unwilling()}, {"x": IMAGE})

@@ -47,6 +47,13 @@ def test_tokenizer(texts, attributes):
     agree("Tokenizer", texts[None], pad_value="", **attributes, **MS)
 
 
+def test_tokens_of_what_is_no_string():
+    x = np.array([b"a b", 5, None], object)
+    tokens = run("Tokenizer", x, mark=0, mincharnum=1, pad_value="", separators=[" "], **MS)
+    expected = run("Tokenizer", words("b'a b'", "5", "None"), mark=0, mincharnum=1, pad_value="", separators=[" "], **MS)
+    np.testing.assert_array_equal(tokens, expected)
+
+
 @pytest.mark.parametrize("zero", [False, True])
 def test_gathering_from_a_quantized_table(zero):
     rng = np.random.default_rng(0)

@@ -97,6 +97,21 @@ def test_support_vectors(kernel_type):
     assert set(labels.tolist()) <= {4, 5, 6}
 
 
+@pytest.mark.parametrize(("kernel_type", "gamma"), [("SIGMOID", 0.3), ("RBF", 0.3), ("RBF", -0.3)])
+def test_infinite_rows_are_decided_by_the_vectors_of_each_pair(kernel_type, gamma):
+    """Products with 0 that are NaN, or infinite ones, are of some vectors alone."""
+    vectors = np.array([[0, 1], [1, 2], [2, 1], [1, 3], [2, 2], [3, 1]], np.float32)
+    x = np.array([[np.inf, 1], [1, 1], [4, 1], [np.nan, 1], [1, np.inf]], np.float32)
+    with np.errstate(all="ignore"):
+        labels, scores = agree(
+            "SVMClassifier", x, outputs=2, rho=[0.1, -0.2, 0.3], vectors_per_class=[2, 2, 2], classlabels_ints=[4, 5, 6],
+            coefficients=floats(12).tolist(), support_vectors=vectors.ravel().tolist(), rtol=1e-4,
+            kernel_type=kernel_type, kernel_params=[gamma, 0.2, 2.0], **ML,
+        )  # fmt: skip
+    assert labels[0] in (4, 5, 6)
+    assert kernel_type == "RBF" or np.isnan(scores[0]).tolist() == [True, True, False]
+
+
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
 def test_features(norm):
     x = np.abs(floats(4, 3))
