@@ -112,7 +112,7 @@ def test_arrays_of_bytes_are_texts_in_utf_8():
     for _ in range(3):
         results = run.run({"x": np.array(["é".encode(), b"ab", b""])})
         assert results["y"].tolist() == ["éé", "abab", ""]
-        with pytest.raises(FeedError, match="'x' takes string.*'utf-8' codec can't decode"):
+        with pytest.raises(FeedError, match=r"'x' takes string.*'utf-8' codec can't decode"):
             run.run({"x": np.array([b"ab", b"\xff"])})
 
 

@@ -49,8 +49,9 @@ def test_tokenizer(texts, attributes):
 
 def test_tokens_of_what_is_no_string():
     x = np.array([b"a b", 5, None], object)
-    tokens = run("Tokenizer", x, mark=0, mincharnum=1, pad_value="", separators=[" "], **MS)
-    expected = run("Tokenizer", words("b'a b'", "5", "None"), mark=0, mincharnum=1, pad_value="", separators=[" "], **MS)
+    splitting = {"mark": 0, "mincharnum": 1, "pad_value": "", "separators": [" "]}
+    tokens = run("Tokenizer", x, **splitting, **MS)
+    expected = run("Tokenizer", words("b'a b'", "5", "None"), **splitting, **MS)
     np.testing.assert_array_equal(tokens, expected)
 
 

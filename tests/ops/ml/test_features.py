@@ -104,8 +104,8 @@ def test_infinite_rows_are_decided_by_the_vectors_of_each_pair(kernel_type, gamm
     x = np.array([[np.inf, 1], [1, 1], [4, 1], [np.nan, 1], [1, np.inf]], np.float32)
     with np.errstate(all="ignore"):
         labels, scores = agree(
-            "SVMClassifier", x, outputs=2, rho=[0.1, -0.2, 0.3], vectors_per_class=[2, 2, 2], classlabels_ints=[4, 5, 6],
-            coefficients=floats(12).tolist(), support_vectors=vectors.ravel().tolist(), rtol=1e-4,
+            "SVMClassifier", x, outputs=2, rho=[0.1, -0.2, 0.3], vectors_per_class=[2, 2, 2], rtol=1e-4,
+            coefficients=floats(12).tolist(), support_vectors=vectors.ravel().tolist(), classlabels_ints=[4, 5, 6],
             kernel_type=kernel_type, kernel_params=[gamma, 0.2, 2.0], **ML,
         )  # fmt: skip
     assert labels[0] in (4, 5, 6)
