@@ -6,6 +6,8 @@ import operator
 from reprlib import repr as short
 from typing import Any, TypeVar
 
+import numpy as np
+
 Item = TypeVar("Item")
 
 
@@ -55,6 +57,19 @@ def seed_of(value: Any) -> int | None:
     if seed is not None and seed < 0:
         raise ValueError(f"seed is {seed}: expected a number from 0 on, or None")
     return seed
+
+
+def tolerance_of(value: Any) -> float:
+    """A tolerance as a float.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is below 0, or NaN.
+    """
+    tolerance = float(expect(value, (int, float, np.floating), "tolerance", "a number from 0 on"))
+    if not tolerance >= 0:
+        raise ValueError(f"tolerance is {tolerance}: expected a number from 0 on")
+    return tolerance
 
 
 def listed(items: Any, name: str, expected: str) -> list[Any]:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxlab.argument_types import expect
+from onnxlab.argument_types import expect, tolerance_of
 from onnxlab.errors import FeedError, LoadError
 from onnxlab.formats.source import ModelSource
 from onnxlab.limits import Limits
@@ -108,7 +108,7 @@ def _of_trials(feeds: Mapping[str, Any], inputs: Inputs) -> Limits | None:
     return trial_limits(10) if made_up else None
 
 
-def compare(
+def compare(  # noqa: PLR0913
     a: Model | ModelSource,
     b: Model | ModelSource | Mapping[str, Any] | None = None,
     inputs: Inputs | tuple[Inputs, Inputs] = None,
@@ -117,6 +117,7 @@ def compare(
     since: int | str = 0,
     providers: Providers | None = None,
     b_providers: Providers | None = None,
+    tolerance: float | None = None,
     limits: Limits | None = None,
 ) -> ModelComparison:
     """Run two models on the same inputs, pair their values by structure, and say where they diverge beyond roundings.
@@ -134,6 +135,8 @@ def compare(
         providers: as of `Model.run`.
         b_providers: providers of the other model; default: the same. `["onnxruntime"]`, with the same model as `b`,
             compares two providers.
+        tolerance: how far values may be apart, relative to the largest magnitude of each, to count as equal; default:
+            what roundings explain.
         limits: of each run; default: 5 minutes and 1,000,000 iterations of loops where inputs are made up.
 
     Returns:
@@ -142,18 +145,21 @@ def compare(
 
     Raises:
         LoadError: a file is missing, or is no model.
-        FeedError, RunError: as `Model.run`.
+        FeedError, RunError: as `Model.run`; ValueError: a tolerance below 0.
 
     Examples:
         >>> other = onnxlab.load()
         >>> other.nodes["/stem/relu/Relu"].op_type = "Abs"
         >>> onnxlab.compare(model, other).first.node
         '/stem/relu/Relu'
+        >>> bool(onnxlab.compare(model, other, tolerance=2))
+        False
     """
     from onnxlab.analysis.compare.sides import RecordedSide, whose
 
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
+    most = None if tolerance is None else tolerance_of(tolerance)
     if limits is not None:
         expect(limits, Limits, "limits", "onnxlab.Limits(…)")
     if isinstance(inputs, tuple) and len(inputs) != 2:
@@ -166,11 +172,11 @@ def compare(
     limits = limits or _of_trials(feeds, ours)
     if isinstance(b, Mapping) or (recorded_in and isinstance(b, str | PathLike)):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
-        return _compared((left, None), (_side(left, first, limits, "first"), recorded), (feeds, None), local)
+        return _compared((left, None), (_side(left, first, limits, "first"), recorded), (feeds, None), local, most)
     if not isinstance(right, Model):
         left, right = left.earlier(since), left
     sides = _side(left, first, limits, "first"), _side(right, second, limits, "second")
-    return _compared((left, right), sides, (feeds, others), local)
+    return _compared((left, right), sides, (feeds, others), local, most)
 
 
 def _side(model: Model, providers: Providers | None, limits: Limits | None, place: str) -> RunSide:
@@ -188,6 +194,7 @@ def _compared(
     sides: tuple[RunSide, RunSide | RecordedSide],
     feeds: tuple[Mapping[str, Any], Mapping[str, Any] | None],
     local: bool,
+    tolerance: float | None,
 ) -> ModelComparison:
     """Run both sides and keep them, so that a view can compute single values and compare again."""
     from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
@@ -208,6 +215,7 @@ def _compared(
         if result.unpaired and not result.entries:
             names = ", ".join(map(repr, result.unpaired[:3]))
             raise LoadError(f"no recorded array is called like a value of the model; its values are {names} …")
-    again = partial(_compared, models, sides, feeds, local)
+    again = partial(_compared, models, sides, feeds, local, tolerance)
     compared = Compared(models, a, b, matching, feeds, again, versions)
-    return ModelComparison(result.entries, result.unpaired, result.runs, compared)
+    result = result.within(tolerance)
+    return ModelComparison(result.entries, result.unpaired, result.runs, result.tolerance, compared)

@@ -6,9 +6,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from onnxlab.analysis.compare.error import Error
+from onnxlab.argument_types import tolerance_of
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import suggestion
@@ -25,7 +26,8 @@ class ComparedValue:
         node: label of the node of the first model that makes it.
         b_node: label of the node of the second model, "" where the values were recorded.
         error: error of the second value against the first, errors of earlier nodes included.
-        noise: relative difference that roundings explain: the measured one, or the least of the type.
+        noise: relative difference up to which both agree: that which roundings explain (the measured one, or the
+            least of the type), or a tolerance that was asked for.
         local: error of the second model's node on the first model's inputs, None where it was not requested.
     """
 
@@ -56,11 +58,21 @@ class Comparison(metaclass=ShortHelp):
         entries: every pair, in the order in which the first model makes them.
         unpaired: names of the first model's values that the other side does not have.
         runs: how often each side was run.
+        tolerance: relative difference up to which values agree; None: that which roundings explain.
     """
 
     entries: tuple[ComparedValue, ...]
     unpaired: tuple[str, ...] = ()
     runs: tuple[int, int] = (0, 0)
+    tolerance: float | None = None
+
+    def within(self, tolerance: float | None) -> Self:
+        """Judge all pairs by a tolerance, relative to the largest magnitude of each value, in place of roundings."""
+        if tolerance is None:
+            return self
+        most = tolerance_of(tolerance)
+        entries = tuple(replace(entry, noise=most) for entry in self.entries)
+        return replace(self, entries=entries, tolerance=most)
 
     def __bool__(self) -> bool:
         return any(entry.diverges for entry in self.entries)
@@ -137,7 +149,8 @@ class Comparison(metaclass=ShortHelp):
         if first is None:
             unmade = sum(1 for entry in self.entries if entry.error.problem)
             left = f"; {unmade:,} that neither side can make" if unmade else ""
-            return f"{len(self.entries) - unmade:,} values agree within their noise{left}"
+            bound = "their noise" if self.tolerance is None else f"{self.tolerance:g} of their peaks"
+            return f"{len(self.entries) - unmade:,} values agree within {bound}{left}"
         guilty = f"; {self.guilty[0].node} is off by itself" if self.guilty else ""
         return f"{len(self.entries):,} values compared; they diverge first at {first.a}, made by {first.node}{guilty}"
 
@@ -156,6 +169,7 @@ class Comparison(metaclass=ShortHelp):
             "diverges": bool(self),
             "first": self.first.a if self.first else None,
             "guilty": [entry.a for entry in self.guilty],
+            "tolerance": self.tolerance,
             "runs": list(self.runs),
             "unpaired": list(self.unpaired),
             "values": [_entry(entry) for entry in self.entries],

@@ -8,14 +8,12 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from onnxlab.analysis.diff.change import IGNORABLE, Ignorable, ModelChange
 from onnxlab.analysis.diff.identical import field_changes, identical, same_places
 from onnxlab.analysis.diff.listing import Listing
 from onnxlab.analysis.diff.matching import Fingerprints, GraphMatching, match
 from onnxlab.analysis.diff.regions import ChangedRegion, regions
-from onnxlab.argument_types import expect, several
+from onnxlab.argument_types import several, tolerance_of
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable_lines
@@ -47,13 +45,10 @@ class Diff(metaclass=ShortHelp):
         fingerprints: Fingerprints | None = None,
     ) -> None:
         words: list[Any] = several(ignore, str, "ignore", f"words out of {', '.join(IGNORABLE)}")
-        tolerance = expect(tolerance, (int, float, np.floating), "tolerance", "a number from 0 on")
-        if not tolerance >= 0:
-            raise ValueError(f"tolerance is {tolerance}: expected a number from 0 on")
         if unknown := set(words) - set(IGNORABLE):
             raise ValueError(f"cannot ignore {', '.join(sorted(unknown))}; there are {', '.join(IGNORABLE)}")
         self.a, self.b = a, b
-        self.ignored, self.tolerance = frozenset(words), tolerance
+        self.ignored, self.tolerance = frozenset(words), tolerance_of(tolerance)
         self._fingerprints = fingerprints
         self._is_same = identical(a, b)
         self.versions = (a.version, b.version)

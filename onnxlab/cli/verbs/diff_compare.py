@@ -27,6 +27,8 @@ def add(verbs: Verbs) -> None:
     words = "run two models on the same inputs and say where their values diverge; exit code 1 if they do"
     compare = verbs.add("compare", _compare, words, models=("a", "b"))
     entries.feeds(compare)
+    words = "how far values may be apart, relative to the largest magnitude of each (what roundings explain)"
+    compare.add_argument("--tolerance", type=number, help=words)
     compare.add_argument("--local", action="store_true", help="also run each node of b on what the nodes of a read")
     compare.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
     compare.add_argument("--b-providers", metavar="NAMES", help="providers of the other model; default: the same")
@@ -49,12 +51,15 @@ def _diff(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     import onnxlab
+    from onnxlab.argument_types import tolerance_of
 
     first, second = open_two(options)
     feeds = feeds_of(options.feeds, first)
+    with usage_errors():
+        tolerance = None if options.tolerance is None else tolerance_of(options.tolerance)
     comparison = onnxlab.compare(
         first, second, feeds, local=options.local, providers=names_of(options.providers),
-        b_providers=names_of(options.b_providers),
+        b_providers=names_of(options.b_providers), tolerance=tolerance,
     )  # fmt: skip
     if options.html:
         comparison.to_html(options.html)

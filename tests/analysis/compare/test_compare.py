@@ -144,6 +144,30 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["compare", str(path), str(other), "--local", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["guilty"] == ["stem/relu_out"]
     assert main(["compare", str(path), str(other), "--providers", "none"]) == 2
+    assert main(["compare", str(path), str(other), "--tolerance", "3"]) == 0
+    assert "24 values agree within 3 of their peaks" in capsys.readouterr().out
+    assert main(["compare", str(path), str(other), "--tolerance", "-1"]) == 2
+
+
+def test_a_tolerance_stands_for_roundings() -> None:
+    model, other = onnxlab.load(), onnxlab.load()
+    weight = other.nodes["/head/fc/Gemm"].inputs[1]
+    weight.array = weight.array * np.float32(1.001)
+    feeds = {"image": np.random.default_rng(0).random((1, 1, 8, 8), np.float32)}
+    comparison = onnxlab.compare(model, other, feeds)
+    assert comparison.first is not None
+    assert 1e-5 < comparison.first.error.relative < 1e-2
+    loose = onnxlab.compare(model, other, feeds, tolerance=1e-2)
+    assert not loose
+    assert loose.tolerance == loose.as_dict()["tolerance"] == 1e-2
+    assert loose.compared is not None
+    assert not loose.compared.again()
+    strict = onnxlab.compare(model, model, feeds, tolerance=0)
+    assert not strict
+    assert {entry.noise for entry in strict} == {0.0}
+    for wrong, kind in ((-1, ValueError), (float("nan"), ValueError), ("1", TypeError)):
+        with pytest.raises(kind, match="tolerance is"):
+            onnxlab.compare(model, other, feeds, tolerance=wrong)
 
 
 def test_records_of_other_values_are_refused(tmp_path: Path) -> None:
