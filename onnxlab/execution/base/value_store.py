@@ -79,7 +79,7 @@ class StoreState:
         return replace(
             self, arrays=arrays,
             fed=self.fed.union(fed) if all(map(is_, map(self.arrays.get, fed), fed.values())) else frozenset(fed),
-            stale=stale - (values.keys() | fed.keys()), held=held, has_run=True, lost="",
+            stale=stale - (values.keys() | fed.keys()), held=held, has_run=True, lost="" if fed else self.lost,
         )  # fmt: skip
 
 
@@ -224,7 +224,8 @@ class ValueStore:
         arrays.update(known)
         return replace(
             state, arrays=arrays, fed=state.fed.union(fed) if fed.keys() <= equal else frozenset(fed),
-            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True, lost="", exact=False,
+            stale=stale - (known.keys() | renewed), held=total(arrays.values()), has_run=True, exact=False,
+            lost="" if fed else state.lost,
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:

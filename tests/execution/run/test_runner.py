@@ -142,6 +142,16 @@ def test_a_selection_after_a_run_whose_inputs_are_not_kept_has_to_be_fed():
     np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.maximum(X[:1], 0) + X[:1]))
 
 
+def test_a_run_without_feeds_does_not_bring_lost_inputs_back():
+    run = runner("g (float[n, 4] x) => (float[n, 4] y) { c = Constant <value_int = 3> () y = Relu (x) }",
+                 keep_bytes=X.nbytes - 1)  # fmt: skip
+    run.run({"x": X}, keep="border")
+    assert run.run(None, ["c"], keep="border")["c"] == 3
+    (relu,) = [ident for ident, node in run.graph.nodes.items() if node.op_type == "Relu"]
+    with pytest.raises(FeedError, match="the inputs of the last run took too much memory to be kept: feed 'x'"):
+        run.run_nodes([relu])
+
+
 @pytest.mark.parametrize("keep", [True, "border"])
 def test_a_selection_after_an_edit_reads_what_the_last_run_still_gives(keep):
     run = runner("""g (float[2, 4] x, float[2, 4] w) => (float[2, 4] y, float[2, 4] z) {
