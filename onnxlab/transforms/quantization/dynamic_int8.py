@@ -3,7 +3,7 @@
 onnxruntime fuses the nodes into one. Products alone are changed, since the ranges of every run cost time themselves.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from onnx import helper
 
@@ -95,18 +95,16 @@ class _Conversion:
         position += len(scope.order()) - before
         names = [self._rewriting.fresh(f"{result}_{word}") for word in ("int32", "float", "scales", "scaled")]
         last = names[3] if bias else result
-        inserted: list[tuple[str, list[str], str, dict[str, Any]]] = [
-            ("MatMulInteger", [quantized[0], stored[0], quantized[2], stored[2]], names[0], {}),
-            ("Cast", [names[0]], names[1], {"to": int(dtypes.FLOAT)}),
-            ("Mul", [quantized[1], stored[1]], names[2], {}),
-            ("Mul", [names[1], names[2]], last, {}),
+        nodes = [
+            helper.make_node("MatMulInteger", [quantized[0], stored[0], quantized[2], stored[2]], [names[0]]),
+            helper.make_node("Cast", [names[0]], [names[1]], to=int(dtypes.FLOAT)),
+            helper.make_node("Mul", [quantized[1], stored[1]], [names[2]]),
+            helper.make_node("Mul", [names[1], names[2]], [last]),
         ]
-        inserted += [("Add", [last, bias], result, {})] if bias else []
-        for kind, inputs, output, attributes in inserted:
-            called = self._rewriting.fresh(f"{output}/{kind}", node=True)
-            new = helper.make_node(kind, inputs, [output], called, **attributes)
-            graph.apply(InsertNode(scope.id, position, new))
-            position += 1
+        nodes += [helper.make_node("Add", [last, bias], [result])] if bias else []
+        for place, new in enumerate(nodes, position):
+            new.name = self._rewriting.fresh(f"{new.output[0]}/{new.op_type}", node=True)
+            graph.apply(InsertNode(scope.id, place, new))
         carry_over(graph, notes, graph.nodes[graph.values[scope.names[result]].producers[0][0]])
         self._drop(weight)
         return f"{op_type} multiplies integers{effect}"
