@@ -28,13 +28,16 @@ _OTHERWISE = {
     "Attention": lambda node: len(node.output) > 3 and node.output[3],
     "MaxUnpool": lambda node: len(node.input) == 3,
     "Resize": lambda node: len(node.input) > 2 and node.input[2] and _mode(node) == b"align_corners",
+    "Scan": lambda node: _passes_on(node),
     "TopK": lambda node: any(attribute.name == "sorted" and not attribute.i for attribute in node.attribute),
 }
 """Operators that onnxruntime computes otherwise than onnx's own node cases expect, and when.
 
 The scores that Attention returns have the lowest number where they are masked, not -inf. Indices of MaxUnpool count
 in the output that the pool had, not in the larger one of `output_shape`. Scales of Resize that make a fractional length
-stretch the corners to that length rounded down. ONNX leaves open in which order a TopK with sorted=0 has its numbers.
+stretch the corners to that length rounded down. A Scan whose body passes a state on as it came ends with numbers from
+elsewhere, other ones with and without optimizations; onnx.reference has the first state. ONNX leaves open in which
+order a TopK with sorted=0 has its numbers.
 """
 
 _SCORED = frozenset(("Attention", "FlexAttention", "GroupQueryAttention", "MultiHeadAttention"))
@@ -192,6 +195,12 @@ def _mode(node):
     return next(
         (attribute.s for attribute in node.attribute if attribute.name == "coordinate_transformation_mode"), b""
     )
+
+
+def _passes_on(node):
+    """Whether a body has an input for an output."""
+    bodies = [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    return any({value.name for value in body.input} & {value.name for value in body.output} for body in bodies)
 
 
 def _nodes(proto):

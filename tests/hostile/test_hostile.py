@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 import onnxlab
 from onnxlab.errors import EditError
@@ -172,6 +172,16 @@ def test_where_onnxruntime_contradicts_onnx_it_is_no_reference(mode, sizes, comp
 @pytest.mark.parametrize(("attributes", "comparable"), [({}, True), ({"sorted": 1}, True), ({"sorted": 0}, False)])
 def test_an_order_that_onnx_leaves_open_is_not_compared(attributes, comparable):
     node = helper.make_node("TopK", ["x", "k"], ["y", "i"], **attributes)
+    assert is_comparable(helper.make_model(helper.make_graph([node], "g", [], []))) == comparable
+
+
+@pytest.mark.parametrize(("state", "comparable"), [("after", True), ("before", False)])
+def test_states_that_a_scan_passes_on_as_they_came_are_not_compared(state, comparable):
+    body = parser.parse_graph(
+        f"body (float[2] before, float[2] x) => (float[2] {state}, float[2] y)"
+        "{ after = Add(before, x) y = Tanh(after) }"
+    )
+    node = helper.make_node("Scan", ["s", "xs"], ["last", "ys"], num_scan_inputs=1, body=body)
     assert is_comparable(helper.make_model(helper.make_graph([node], "g", [], []))) == comparable
 
 
