@@ -9,13 +9,13 @@ from onnx import helper
 
 from onnxlab import dtypes
 from onnxlab.errors import LoadError
-from onnxlab.graph.edit.changes import InsertNode, SetInitializer
+from onnxlab.graph.edit.changes import InsertNode
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.ops import find_traits
 from onnxlab.transforms.metadata_transfer import carry_over, spoken
 from onnxlab.transforms.passes.constant_folding import LARGE
 from onnxlab.transforms.quantization import integers
-from onnxlab.transforms.quantization.stored_weights import needed, take_from_inputs, unfit
+from onnxlab.transforms.quantization.stored_weights import is_set, needed, remove_constant, unfit
 from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.rewriting import Array, Rewriting
 
@@ -67,7 +67,7 @@ class _Conversion:
             if elem_type != dtypes.FLOAT:
                 name = dtypes.name(elem_type) if elem_type else "of a type that is not known"
                 return f"{value.name}: it is {name}, not float32"
-        if _is_set(node, "transA") or any(_factor(node, name) != 1 for name in ("alpha", "beta")):
+        if is_set(node, "transA") or any(_factor(node, name) != 1 for name in ("alpha", "beta")):
             return "it does more than multiply and add: transA, alpha or beta"
         try:
             array = self._rewriting.constant(weight)
@@ -88,7 +88,7 @@ class _Conversion:
         if len(node.inputs) > _BIAS and node.inputs[_BIAS]:
             bias = graph.values[node.inputs[_BIAS]].name
         position, op_type, notes = scope.position(node), node.op_type, spoken(node.proto)
-        stored, effect = self._stored(weight, _is_set(node, "transB"))
+        stored, effect = self._stored(weight, is_set(node, "transB"))
         self._rewriting.remove(node)
         before = len(scope.order())
         quantized = self._quantize(data, scope, position)
@@ -106,7 +106,8 @@ class _Conversion:
             new.name = self._rewriting.fresh(f"{new.output[0]}/{new.op_type}", node=True)
             graph.apply(InsertNode(scope.id, place, new))
         carry_over(graph, notes, graph.nodes[graph.values[scope.names[result]].producers[0][0]])
-        self._drop(weight)
+        if not (weight.uses or weight.formal_outputs):
+            remove_constant(self._rewriting, weight)
         return f"{op_type} multiplies integers{effect}"
 
     def _quantize(self, value: ValueRecord, scope: Scope, position: int) -> list[str]:
@@ -143,20 +144,6 @@ class _Conversion:
         for name, array in zip(names, parts, strict=True):
             self._rewriting.store(name, array, self._graph.scopes[value.scope])
         return names
-
-    def _drop(self, value: ValueRecord) -> None:
-        """Take out a matrix that nothing reads any more."""
-        if value.uses or value.formal_outputs:
-            return
-        if (maker := self._rewriting.maker(value)) is not None:
-            self._rewriting.remove(maker)
-            return
-        take_from_inputs(self._graph, self._graph.scopes[value.scope], value)
-        self._graph.apply(SetInitializer(value.scope, value.name, None))
-
-
-def _is_set(node: NodeRecord, name: str) -> bool:
-    return any(item.name == name and item.i for item in node.proto.attribute)
 
 
 def _factor(node: NodeRecord, name: str) -> float:

@@ -11,7 +11,7 @@ from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.ops import find_traits
 from onnxlab.transforms.quantization.calibration import Calibration
-from onnxlab.transforms.quantization.stored_weights import needed, unfit
+from onnxlab.transforms.quantization.stored_weights import is_set, needed, unfit
 from onnxlab.transforms.receipt import RefusedRewrite
 from onnxlab.transforms.rewriting import Array, Rewriting
 
@@ -241,5 +241,5 @@ def channel_axis(node: NodeRecord, weight: Array) -> int | None:
     """The axis of a weight whose channels have a scale each; None where one scale is for all."""
     if find_traits(node.domain, node.op_type).layer == "convolution":
         return 0
-    transposed = any(item.name == "transB" and item.i for item in node.proto.attribute)
+    transposed = is_set(node, "transB")
     return (0 if transposed else 1) if weight.ndim == 2 else None

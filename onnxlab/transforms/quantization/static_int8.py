@@ -6,12 +6,12 @@ and outputs stay as they are. Values that such a node does not make are quantize
 
 from onnx import helper
 
-from onnxlab.graph.edit.changes import InsertNode, SetInitializer, SetInputs, SetOutputs
+from onnxlab.graph.edit.changes import InsertNode, SetInputs, SetOutputs
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.transforms.quantization import integers
 from onnxlab.transforms.quantization.calibration import Calibration
 from onnxlab.transforms.quantization.int8_nodes import BIAS, DATA, WEIGHT, Int8Nodes, channel_axis
-from onnxlab.transforms.quantization.stored_weights import put, take_from_inputs
+from onnxlab.transforms.quantization.stored_weights import put, remove_constant
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 
@@ -134,12 +134,8 @@ class _Conversion:
         if value is None or value.uses or value.formal_outputs:
             return
         maker = self._rewriting.maker(value)
-        if maker is None:
-            take_from_inputs(self._graph, self._graph.main, value)
-            self._graph.apply(SetInitializer(value.scope, value.name, None))
-            return
-        read = [source for source in maker.inputs if source]
-        self._rewriting.remove(maker)
+        read = [] if maker is None else [source for source in maker.inputs if source]
+        remove_constant(self._rewriting, value)
         for source in read:
             self._drop(source)
 

@@ -13,7 +13,7 @@ from onnxlab import dtypes
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.changes import InsertNode, RemoveFormal, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.index.records import Scope, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.ops import find_traits
 from onnxlab.transforms.passes.constant_folding import LARGE
@@ -108,7 +108,12 @@ def _summed_axis(graph: ModelGraph, reader: int, slot: int) -> int | None:
     traits, fact = find_traits(node.domain, node.op_type), graph.values[node.inputs[slot]].tensor
     if traits.layer != "product" or not traits.int8 or slot != 1 or (fact is not None and len(fact.dims) != 2):
         return None
-    return 1 if any(item.name == "transB" and item.i for item in node.proto.attribute) else 0
+    return 1 if is_set(node, "transB") else 0
+
+
+def is_set(node: NodeRecord, name: str) -> bool:
+    """Whether a node has an integer attribute other than 0."""
+    return any(item.name == name and item.i for item in node.proto.attribute)
 
 
 def needed(graph: ModelGraph, value: ValueRecord) -> str:
@@ -202,12 +207,8 @@ def put(
     rewriting: Rewriting, scope: Scope, value: ValueRecord, parts: list[Array], attributes: dict[str, Any], name: str
 ) -> None:
     """Let a node make the value of stored parts; under another name than the value's, the value stays as it is."""
-    graph, maker = rewriting.graph, rewriting.maker(value)
-    if name == value.name and maker is not None:
-        rewriting.remove(maker)
-    elif name == value.name:
-        take_from_inputs(graph, scope, value)
-        graph.apply(SetInitializer(scope.id, name, None))
+    if name == value.name:
+        remove_constant(rewriting, value)
     op_type, suffixes = "Cast", ["half"]
     if len(parts) > 1:
         op_type, suffixes = "DequantizeLinear", [parts[0].dtype.name, "scale", "zero_point"]
@@ -215,7 +216,17 @@ def put(
     for part, array in zip(names, parts, strict=True):
         rewriting.store(part, array, scope)
     node = helper.make_node(op_type, names, [name], rewriting.fresh(f"{name}/{op_type}", node=True), **attributes)
-    graph.apply(InsertNode(scope.id, 0, node))
+    rewriting.graph.apply(InsertNode(scope.id, 0, node))
+
+
+def remove_constant(rewriting: Rewriting, value: ValueRecord) -> None:
+    """Remove the node that makes a constant, or an initializer, as an input of its graph too."""
+    graph, maker = rewriting.graph, rewriting.maker(value)
+    if maker is not None:
+        rewriting.remove(maker)
+        return
+    take_from_inputs(graph, graph.scopes[value.scope], value)
+    graph.apply(SetInitializer(value.scope, value.name, None))
 
 
 def take_from_inputs(graph: ModelGraph, scope: Scope, value: ValueRecord) -> None:
